@@ -95,7 +95,7 @@ func (s *samples) run(name, fingerprint string, created, base float64) {
 	}
 }
 
-// fleet is what there is beside runs.
+// fleet holds the series of the platform itself.
 func (s *samples) fleet() {
 	for _, node := range []string{"node-a", "node-b"} {
 		on := `node="` + node + `"`
@@ -230,14 +230,14 @@ func TestAnswers(t *testing.T) {
 				`{curve="fused  threads=2 (low)", x="1"}`: 1.9, `{curve="fused  threads=2 (low)", x="8"}`: 1.9,
 			},
 		},
-		"a run that ended has taken its time":                 {q.Elapsed(), map[string]float64{`{}`: 300}},
-		"trials that were no use count as progress":           {q.Progress(q.Run), map[string]float64{`{namespace="default", run="scan"}`: 1}},
-		"the share of a limit is by node and kind":            {q.NoiseOfLimit(), map[string]float64{`{kind="steal", node="node-a"}`: 0.5, `{kind="steal", node="node-b"}`: 0.5}},
-		"no run's controls moved, and that is a zero":         {q.MovedShare(), map[string]float64{`{}`: 0}},
-		"the memory is the leading operator's":                {q.Leader("process_resident_memory_bytes"), map[string]float64{`{}`: 5e7}},
-		"what was counted is whole, and of the leader's time": {q.Increase("assay_lease_events_total", q.All, "event"), map[string]float64{`{event="acquired"}`: 200}},
-		"a share of breaches is of the node's trials":         {q.BreachShare(), map[string]float64{`{kind="steal", node="node-a"}`: 0.05, `{kind="steal", node="node-b"}`: 0.05}},
-		"runs of one workload, by verdict":                    {q.Verdicts(q.Workload), map[string]float64{`{verdict="Go"}`: 3}},
+		"a run that ended has taken its time":              {q.Elapsed(), map[string]float64{`{}`: 300}},
+		"trials that were no use count as progress":        {q.Progress(q.Run), map[string]float64{`{namespace="default", run="scan"}`: 1}},
+		"the share of a limit is by node and kind":         {q.NoiseOfLimit(), map[string]float64{`{kind="steal", node="node-a"}`: 0.5, `{kind="steal", node="node-b"}`: 0.5}},
+		"no run's controls moved, and that is a zero":      {q.MovedShare(), map[string]float64{`{}`: 0}},
+		"the memory is the leading operator's":             {q.Leader("process_resident_memory_bytes"), map[string]float64{`{}`: 5e7}},
+		"the counts are complete and belong to the leader": {q.Increase("assay_lease_events_total", q.All, "event"), map[string]float64{`{event="acquired"}`: 200}},
+		"a share of breaches is of the node's trials":      {q.BreachShare(), map[string]float64{`{kind="steal", node="node-a"}`: 0.05, `{kind="steal", node="node-b"}`: 0.05}},
+		"runs of one workload, by verdict":                 {q.Verdicts(q.Workload), map[string]float64{`{verdict="Go"}`: 3}},
 		"changes by state, none of them twice": {q.Changes(), map[string]float64{
 			`{state="Confirmed"}`: 1, `{state="Suspected"}`: 2, `{state="Fixed"}`: 0,
 		}},

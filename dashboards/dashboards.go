@@ -1,5 +1,5 @@
 // Package dashboards makes Assay's Grafana dashboards: Fleet, Run and History. Queries are in package queries; here is which
-// panel shows what, and how it looks.
+// panel shows one query and how it looks.
 package dashboards
 
 import (

@@ -35,7 +35,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	got := generated(t)
 	for name, content := range want {
 		if !bytes.Equal(got[name], content) {
-			t.Errorf("%s is not what it is made from: run make generate", name)
+			t.Errorf("%s differs from its source: run make generate", name)
 		}
 	}
 	for name := range got {
@@ -86,7 +86,7 @@ func TestEveryPanelSaysWhatItShows(t *testing.T) {
 			t.Error("no unit")
 		}
 		if defaults.NoValue == nil || *defaults.NoValue == "0" || *defaults.NoValue == "" {
-			t.Error("nothing to show for what is absent; absent is not zero")
+			t.Error("no text for absent values; absent is not zero")
 		}
 		if defaults.Thresholds == nil {
 			t.Error("no thresholds: Grafana would turn 80 red")

@@ -129,7 +129,7 @@ func check(text string, metrics map[string][]string) error {
 			}
 		case *parser.AggregateExpr:
 			if node.Without {
-				problem = fmt.Errorf("without keeps what a scrape adds: name the labels to keep")
+				problem = fmt.Errorf("without keeps the labels that a scrape adds: name the labels to keep")
 				return nil
 			}
 			selector := selectorIn(node.Expr)

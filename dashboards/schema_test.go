@@ -25,7 +25,7 @@ func strict(raw []byte) (*dashboard.Dashboard, error) {
 	if _, err := marks(fields["annotations"]); err != nil {
 		return nil, err
 	}
-	// The schema leaves open what annotations have beside its own.
+	// The schema allows further fields in annotations.
 	fields["annotations"] = json.RawMessage("{}")
 	closed, err := json.Marshal(fields)
 	if err != nil {
@@ -38,7 +38,7 @@ func strict(raw []byte) (*dashboard.Dashboard, error) {
 	return out, errors.Join(closedPanels(fields["panels"]), out.Validate())
 }
 
-// readStrictly reads what has no field that its type does not have.
+// readStrictly rejects fields that the type does not have.
 func readStrictly(raw []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
@@ -81,7 +81,7 @@ var transformations = map[string]func() any{
 	"groupingToMatrix": func() any { return &struct{ ColumnField, RowField, ValueField, EmptyValue string }{} },
 }
 
-// closedPanels holds panels against what the schema, or its strict reading, leaves open: the kind of a panel and of whom it asks, the
+// closedPanels checks the parts of panels that the schema and its strict reading leave open: the kind of a panel and of its source, the
 // configuration of fields, the values of overrides, and transformations.
 func closedPanels(raw []byte) error {
 	var all []struct {
@@ -208,7 +208,7 @@ func closedOverride(property dashboard.DynamicConfigValue, custom any, read func
 	case !own:
 		return new(dashboard.FieldConfig).UnmarshalJSONStrict(raw)
 	case read == nil:
-		return errors.New("panels of this kind have no configuration of their own")
+		return errors.New("panels of this kind have no field configuration")
 	default:
 		_, err = read(raw)
 		return err
@@ -230,7 +230,7 @@ func TestDashboardsAreOfGrafanasSchema(t *testing.T) {
 	}
 }
 
-// The operator makes the dashboard of a run from the one for any run; this is what it changes, as its own test has it.
+// The operator derives the dashboard of a run from the one for any run by this change, which its own test checks.
 func TestTheDashboardOfARunIsOfGrafanasSchema(t *testing.T) {
 	raw, err := os.ReadFile("../operator/internal/dashboard/testdata/pinned.golden.json")
 	if err != nil {
@@ -251,9 +251,9 @@ func TestTheSchemaIsStrict(t *testing.T) {
 		"a field of a query that is not there":       {`"instant": true`, `"instantly": true`},
 		"a kind of panel that there is not":          {`"type": "stat"`, `"type": "status"`},
 		"a query of something else":                  {`"type": "prometheus",`, `"type": "prometheus2",`},
-		"what is shown of nothing, misspelt":         {`"noValue":`, `"novalues":`},
+		"the text for no data, misspelt":             {`"noValue":`, `"novalues":`},
 		"an option of fields that does not exist":    {`"filterable":`, `"filterables":`},
-		"an override of what does not exist":         {`"id": "custom.cellOptions"`, `"id": "custom.cellOption"`},
+		"an override of a field that does not exist": {`"id": "custom.cellOptions"`, `"id": "custom.cellOption"`},
 		"an override of another type":                {`"id": "unit"`, `"id": "links"`},
 		"an override's misspelt property":            {`"id": "unit"`, `"id": "units"`},
 		"a link's misspelt address":                  {`"url": "/d/`, `"uri": "/d/`},

@@ -70,7 +70,7 @@ cargo_bench() {
   cp "$made" "$programs/$3"
 }
 
-# prepare_TOOL leaves the example's program in $programs and what it reads in the folder where it runs.
+# prepare_TOOL leaves the example's program in $programs and its inputs in the folder where it runs.
 prepare_go-test() { (cd workflows/examples/go-test && CGO_ENABLED=0 go test -c -trimpath -o "$programs/join.test" .); }
 
 prepare_criterion() {
@@ -151,7 +151,7 @@ has() {
   done
 }
 
-# lacking TOOL prints what its example needs and this system does not have.
+# lacking TOOL prints the requirements of its example that this system lacks.
 lacking() {
   case $1 in
   google-benchmark | catch2)

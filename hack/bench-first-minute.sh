@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Figures of the first minutes with Assay, one JSON line each on standard output; everything else goes to standard error. Nothing else may
-# run. What is installed is the release in dist/ (make release); the demo runs twice in a fresh clone of what is committed, the first time
+# run. It installs the release in dist/ (make release), and runs the demo twice in a fresh clone of the last commit, the first time
 # with nothing compiled, which takes a quarter of an hour and more. Downloaded modules and crates are those that this machine has.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,7 +30,7 @@ finish() {
 }
 trap finish EXIT
 git clone --quiet --no-hardlinks . "$work/tree"
-# 3 is no verdict, which a busy machine may give: what is measured here is how long it took.
+# Exit code 3 means no verdict, which a busy machine may cause; only the duration is measured here.
 demo() { (cd "$work/tree" && hack/demo.sh) 2>&1 | tee "$work/$1" || [ $? = 3 ]; }
 demo cold
 "$work/tree/bin/cluster" down

@@ -21,7 +21,7 @@ if [ -z "$ledger" ]; then
   make --no-print-directory build
   ledger=out/bench-platform-pir
   rm -rf "$ledger"
-  # 3 is no verdict, which a busy machine may give: what is measured here is the report.
+  # Exit code 3 means no verdict, which a busy machine may cause; only the report is measured here.
   bin/assay run --local workflows/studies/pir-batch-scan/run.yaml --out "$PWD/$ledger" >/dev/null || [ $? = 3 ]
 fi
 bin/benchplatform report "$ledger" >&3

@@ -5,7 +5,7 @@
 #   hack/builds.sh go   OUT N NAME [arguments of go build]     Go: -ldflags=-randlayout=SEED
 #   hack/builds.sh rust OUT N NAME [arguments of cargo rustc]  Rust: lld's --shuffle-sections, lld being the default linker on x86-64 Linux
 #   hack/builds.sh link OUT N NAME COMMAND...                  C, C++: a command that links, to which the output and the order are added;
-#                                                              it links with lld what was compiled with -ffunction-sections -fdata-sections
+#                                                              it links objects compiled with -ffunction-sections -fdata-sections with lld
 #
 # writes OUT/NAME-b01, OUT/NAME-b02 and so on, from the seeds SEED (default 1), SEED+1 and so on. It fails if two are the same file.
 set -euo pipefail

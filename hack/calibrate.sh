@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Calibration on a cluster: brings up an embedded one with Assay, runs what `calibrate real` runs through kubectl, and takes the
+# Calibration on a cluster: brings up an embedded one with Assay, runs the runs of `calibrate real` through kubectl, and takes the
 # cluster down. Arguments go to calibrate. Needs root, as every embedded cluster does. CALIBRATE_KEEP=1 keeps the cluster.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -24,7 +24,7 @@ if [ "${CHAOS_CLUSTER:-}" = running ]; then
   PATH=$(bin/cluster build --print-dir kubectl helm):$PATH
   export KUBECONFIG PATH
 else
-  # The store can be filled without filling the machine's disk. What goes to standard output is figures.
+  # The store can be filled without filling the machine's disk. Standard output is reserved for figures.
   HELM_ARGS="--set objectStore.persistence.medium=Memory,objectStore.persistence.size=256Mi ${HELM_ARGS:-}" install_assay >&2
 fi
 

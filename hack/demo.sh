@@ -17,7 +17,7 @@ kubectl apply -f "$study"
 status=0
 bin/assay watch "$name" || status=$?
 mkdir -p out
-# What make readme-demo shows in README.
+# make readme-demo copies this into README.
 bin/assay results "$name" | tee out/demo.txt || true
 cat <<END
 

@@ -4,7 +4,7 @@
 began=$SECONDS
 step() { printf '\n== %s  (%d:%02d elapsed)\n' "$*" $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60)); }
 
-# show_cluster prints what the cluster looks like, for whoever reads of a failure.
+# show_cluster prints the state of the cluster after a failure.
 show_cluster() {
   step "It failed; this is what the cluster looks like"
   kubectl get nodes,pods,benchmarkruns,workflows -A -o wide || true

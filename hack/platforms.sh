@@ -4,7 +4,7 @@
 #   hack/platforms.sh programs LIST    into out/bin/OS-ARCH: all of them for linux/amd64 and linux/arm64, the command assay for darwin
 #   hack/platforms.sh test arm64       tests of the Rust workspace for linux/arm64, run by qemu
 #
-# ASSAY_VERSION is what they say their version is. What linux/arm64 needs is rustup's target where rustup can fetch it, else Debian's Rust
+# ASSAY_VERSION is the version that they print. linux/arm64 needs rustup's target where rustup can fetch it, else Debian's Rust
 # and its library for arm64, unpacked into the cache; the linker and the emulator are Debian's packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -117,10 +117,10 @@ case ${1:-} in
   test)
     [ "${2:-}" = arm64 ] || die "test: name arm64, the architecture to emulate"
     installed qemu-aarch64-static qemu-user-static
-    # The emulator is some thirty times slower; what the properties are checked with is what differs between the architectures.
+    # The emulator is about thirty times slower, so fewer cases are checked; the paths are those of the architecture.
     export PROPTEST_CASES=${PROPTEST_CASES:-16}
     tests=(--release -p assay-harness -p scan-pir -p batch-rms24 -p insert-diskann)
-    # What only this architecture compiles is looked at here alone; Debian's compiler has no clippy of ours.
+    # Code of this architecture alone is linted only here; Debian's compiler has no clippy of ours.
     if [ "$(rust_for aarch64-unknown-linux-gnu)" = rustc ]; then cargo_for arm64 clippy --all-targets "${tests[@]:1}" -- -D warnings; fi
     # Tests start programs too: the kernel has to know the emulator. Where the system did not tell it (Debian's package does so with
     # systemd), a namespace of the tests' own does, which leaves nothing behind.

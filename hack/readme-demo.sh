@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows what a demo found in a page, between its markers <!-- demo --> and <!-- /demo -->: the point at which the study's question is
-# asked, the outcome of each candidate, and the verdict. hack/readme-demo.sh RESULTS PAGE, where RESULTS is what assay results printed.
+# Writes the results of a demo into a page, between its markers <!-- demo --> and <!-- /demo -->: the point at which the study's question is
+# asked, the outcome of each candidate, and the verdict. hack/readme-demo.sh RESULTS PAGE, where RESULTS is the output of assay results.
 set -euo pipefail
 results=$1 page=$2
 [ -f "$results" ] || { echo "$results is not there: make demo writes it" >&2; exit 2; }

@@ -21,7 +21,7 @@ dirty=$(git status --porcelain --untracked-files=no)
 dist=$PWD/dist work=$PWD/out/release
 tool() { (cd hack/tools && go tool -modfile="$PWD/release.mod" "$@"); }
 die() { echo "release.sh: $*" >&2; exit 2; }
-# What is wrong with the variables is said before anything is built, and before the last release is removed.
+# Invalid variables are reported before the build starts and before the last release is removed.
 bin/cluster images list >/dev/null
 [ "${PLATFORMS:-$platforms}" = "$platforms" ] || die "PLATFORMS is $PLATFORMS: a release is for $platforms; make images takes fewer"
 if [ -n "${COSIGN_KEY:-}" ]; then
@@ -41,7 +41,7 @@ pack() {
 }
 
 step "Release notes of $version"
-# What stands under the version in the changelog, else under what is not released yet.
+# The changelog's section of the version, or else the unreleased one.
 section() { awk -v want="$1" '/^## /{p = index($0 " ", " " want " ") > 0; next} p' CHANGELOG.md >"$work/notes"; }
 section "$version"
 grep -q '[^[:space:]]' "$work/notes" || section '(unreleased)'

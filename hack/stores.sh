@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the test suite of package ledger against real object stores, each started on this machine with an empty folder, and prints what each
+# Runs the test suite of package ledger against real object stores, each started on this machine with an empty folder, and prints the results of each
 # does as rows of a Markdown table. With --write the rows go into docs/reference/object-stores.md.
 #
 #   stores.sh [--write] [STORE...]     minio, versitygw, gofakes3, seaweedfs (the program that WEED names); by default all that are there
 #
-# What another store than the bundled one does wrong is a row of the table, and no failure of this script.
+# Failures of other stores than the bundled one are rows of the table, and no failure of this script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=docs/reference/object-stores.md
@@ -30,7 +30,7 @@ stop() {
 }
 trap 'stop; rm -rf "$work"' EXIT
 
-# free_port prints a port of this machine that nobody listens on, and whose number plus 10000 is free too: SeaweedFS takes both.
+# free_port prints a free port of this machine whose number plus 10000 is free too: SeaweedFS takes both.
 free_port() {
   local port
   for port in $(shuf -i 20000-29999 -n 50); do
@@ -70,7 +70,7 @@ start() {
   server=$!
 }
 
-# version STORE prints the version that its go.mod pins, or what the program says.
+# version STORE prints the version that its go.mod pins, or the version that the program prints.
 version() {
   case $1 in
     seaweedfs) "$WEED" version | awk '{print $3; exit}' ;;
@@ -101,7 +101,7 @@ for store in "${stores[@]}"; do
   mkdir -p "$folder"
   start "$store" "$port" "$folder" >"$folder/log" 2>&1
   ledger="s3://assay-test?endpoint=http://127.0.0.1:$port&region=us-east-1"
-  # It also waits until the store answers; what it says last is what the store is refused for.
+  # It also waits until the store answers; its last message is the reason for rejecting the store.
   for _ in $(seq 120); do
     if bin/assay ledger create-bucket --ledger "$ledger" >"$folder/bucket" 2>&1 || grep -q 'object store unsuitable' "$folder/bucket"; then
       break

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs studies at full size and keeps what they found beside them, in results/local/RUN or results/cluster/RUN of the study:
+# Runs studies at full size and stores their results beside them, in results/local/RUN or results/cluster/RUN of the study:
 # the report, its own tables, which also go between the markers of the study's README, and the digest of the ledger they were
 # judged from. The ledgers themselves are archives in out/studies/archives; one of at most 256 KiB also lies beside its tables.
 # Without a file every run*.yaml of every study is run, on a cluster every study's run.yaml.
@@ -41,7 +41,7 @@ fi
 # An archive that is larger stays outside of git.
 largest_archive=$((256 * 1024))
 
-# keep FILE LEDGER-OR-NAME puts what a run found beside its study. The kernel's command line names the machine's disks: it stays out.
+# keep FILE LEDGER-OR-NAME stores the results of a run beside its study, without the kernel's command line, which names the machine's disks.
 keep() {
   local results
   results=$(dirname "$1")/results/$where/$(basename "$1" .yaml)
@@ -57,7 +57,7 @@ keep() {
   archive "$1" "$2" "$results"
 }
 
-# archive FILE LEDGER-OR-NAME RESULTS keeps the attempts behind the tables, for anybody to judge again, and names them in the report.
+# archive FILE LEDGER-OR-NAME RESULTS archives the attempts behind the tables, so that they can be judged again, and names the archive in the report.
 archive() {
   local name digest file=out/studies/archives
   mkdir -p "$file"
@@ -85,7 +85,7 @@ into() {
   mv "$1.part" "$1"
 }
 
-# What was measured until then stays in out/studies, and is not the study's.
+# Measurements until then stay in out/studies and are not stored beside the study.
 trap 'echo "$0: interrupted; nothing of the run under way was published" >&2; exit 130' INT TERM
 
 mkdir -p out/studies # A fresh checkout has none.

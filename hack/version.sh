@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the version of the file VERSION into every tracked file that names one of our images with a tag, but for the results of studies,
-# which say what was measured. Part of make generate.
+# which name the measured program. Part of make generate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$(cat VERSION)

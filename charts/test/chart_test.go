@@ -27,7 +27,7 @@ var variations = map[string]string{
 	"nothing is kept":                    `{objectStore: {persistence: {enabled: false}}, prometheus: {persistence: {enabled: false}}}`,
 	"scheduled":                          `{scheduling: {nodeSelector: {pool: infra}, tolerations: [{key: infra, operator: Exists}], priorityClassName: high}, images: {pullSecrets: [{name: registry}]}}`,
 	"a private authority":                `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "minio.storage.svc:9000", ca: {certificate: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}}}`,
-	"an identity of its own":             `{grafana: {mode: external}, objectStore: {mode: external, region: eu-west-1, external: {endpoint: s3.eu-west-1.amazonaws.com, workloadIdentity: true, pathStyle: false}}, operator: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/assay"}}}, runs: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/runs"}}}}`,
+	"a workload identity":                `{grafana: {mode: external}, objectStore: {mode: external, region: eu-west-1, external: {endpoint: s3.eu-west-1.amazonaws.com, workloadIdentity: true, pathStyle: false}}, operator: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/assay"}}}, runs: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/runs"}}}}`,
 	"a bundled store over TLS":           `{runNamespaces: [team-a, team-b], objectStore: {tls: {enabled: true}}}`,
 	"TLS, and a Prometheus Operator":     `{objectStore: {tls: {enabled: true, existingSecret: own, ca: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}, prometheus: {mode: external, operator: {enabled: true}}, grafana: {mode: external}}`,
 	"a Prometheus Operator":              `{prometheus: {mode: external, operator: {enabled: true, labels: {release: monitoring}, interval: 20s}}, grafana: {mode: external}}`,
@@ -158,11 +158,11 @@ func TestObjects(t *testing.T) {
 				}
 			},
 		},
-		"the bucket can be left to whoever owns the store": {
+		"the bucket can be left to the store's owner": {
 			values:  `{objectStore: {mode: external, existingSecret: s3, createBucket: false, external: {endpoint: s3.example.com}}}`,
 			wantNot: []string{"Job/"},
 		},
-		"a bundled store has its users, whoever makes the bucket": {
+		"a bundled store has its users, with or without a bucket job": {
 			values: `{objectStore: {createBucket: false}, runNamespaces: [team-a]}`,
 			want:   []string{"NetworkPolicy/assay-system/assay-create-bucket"},
 			check: func(t *testing.T, chart *rendered) {
@@ -242,7 +242,7 @@ func TestObjects(t *testing.T) {
 				}
 			},
 		},
-		"a Prometheus Operator is told what to scrape, and nobody reads metrics twice": {
+		"a Prometheus Operator scrapes each target once": {
 			values: variations["a Prometheus Operator"],
 			want:   []string{"ServiceMonitor/assay-system/assay-operator", "ServiceMonitor/assay-system/assay-argo-controller", "ServiceMonitor/assay-system/assay-minio"},
 			check: func(t *testing.T, chart *rendered) {
@@ -292,8 +292,8 @@ func TestObjects(t *testing.T) {
 					corev1.KeyToPath{Key: "key", Path: "secretKey"})
 			},
 		},
-		"with an identity of their own pods have no Secret": {
-			values:  variations["an identity of its own"],
+		"with a workload identity pods have no Secret": {
+			values:  variations["a workload identity"],
 			wantNot: []string{"Secret/"},
 			check: func(t *testing.T, chart *rendered) {
 				const url = "--ledger=s3://assay?endpoint=https://s3.eu-west-1.amazonaws.com&region=eu-west-1&pathStyle=false"
@@ -345,7 +345,7 @@ func TestObjects(t *testing.T) {
 		"one replica needs no budget, which would only hold up drains": {
 			wantNot: []string{"PodDisruptionBudget/"},
 		},
-		"labels and annotations of one's own are on everything but what must not be replaced": {
+		"extra labels and annotations are on all objects that may be replaced": {
 			values: variations["replicated"],
 			check: func(t *testing.T, chart *rendered) {
 				for _, object := range chart.objects {
@@ -369,7 +369,7 @@ func TestObjects(t *testing.T) {
 				}
 			},
 		},
-		"the operator is told what the release consists of": {
+		"the operator knows the parts of the release": {
 			values: `{runNamespaces: [team-a, team-b], argo: {executor: {cpu: 70m, memory: 90Mi}}}`,
 			check: func(t *testing.T, chart *rendered) {
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator",
@@ -553,7 +553,7 @@ func templateImage(t *testing.T, template unstructured.Unstructured) string {
 	return image
 }
 
-// hosts are what a global registry takes the place of, in whatever object.
+// hosts are the registries that a global registry replaces, in all objects.
 var hosts = regexp.MustCompile(`(assay\.dev/assay-|quay\.io/|docker\.io/|registry\.k8s\.io/)[a-z]`)
 
 func TestAGlobalRegistryTakesThePlaceOfEveryHost(t *testing.T) {
@@ -612,7 +612,7 @@ func TestNotesSayWhatToTypeNext(t *testing.T) {
 			want:    []string{"kubectl get benchmarkruns"},
 			wantNot: []string{"port-forward", "WARNING"},
 		},
-		"a store over TLS with Secrets of one's own": {
+		"a store over TLS with existing Secrets": {
 			values: `{runNamespaces: [team-a, team-b], objectStore: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com, ca: {existingSecret: roots}}}}`,
 			want:   []string{"Secret s3", "Secret roots", "assay-system, team-a, team-b"},
 		},

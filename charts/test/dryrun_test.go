@@ -19,7 +19,7 @@ import (
 // prometheusOperator is where the CRDs of kube-prometheus-stack come from.
 const prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 
-// Every object of every variation is what a real API server takes, to the last field.
+// A real API server accepts every object of every variation, with all its fields.
 func TestAnAPIServerTakesEveryMode(t *testing.T) {
 	c := startCluster(t)
 	c.installCRDs(t)
@@ -44,7 +44,7 @@ func TestAnAPIServerTakesEveryMode(t *testing.T) {
 					continue
 				}
 				asked[string(raw)] = true
-				// Server-side apply refuses a field that a kind does not have, and writes what came of it into its argument.
+				// Server-side apply rejects unknown fields, and writes the result into its argument.
 				err = c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.DryRunAll,
 					client.FieldOwner("test"), client.ForceOwnership)
 				if err != nil {
@@ -130,7 +130,7 @@ func previousValues(t *testing.T) string {
 	return strings.Replace(string(raw), "\nminio:\n", "\nobjectStore:\n", 1)
 }
 
-// Whoever kept the values of the version before gets the same objects as whoever kept none, and keeps MinIO's emptyDir.
+// An upgrade with the values of the previous version gives the same objects as one without values, and keeps MinIO's emptyDir.
 func TestTheValuesOfTheVersionBeforeAreTaken(t *testing.T) {
 	got, want := render(t, previousValues(t)).identities(), render(t, `{objectStore: {persistence: {enabled: false}}}`).identities()
 	slices.Sort(got)

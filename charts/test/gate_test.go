@@ -28,7 +28,7 @@ func gateContainer(t *testing.T, object unstructured.Unstructured) corev1.Contai
 
 func TestTheBenchmarkGateIsInstalledWhereRunsAre(t *testing.T) {
 	if objects := render(t, ``).of("WorkflowTemplate"); len(objects) > 0 {
-		t.Errorf("nobody asked for %s", identity(objects[0]))
+		t.Errorf("%s was not asked for", identity(objects[0]))
 	}
 	chart := render(t, `{benchmarkGate: {enabled: true}, runNamespaces: [team-a, team-b], images: {pullPolicy: Always, operator: {repository: registry.example.com/operator, tag: 1.2.3}}}`)
 	for _, namespace := range []string{"team-a", "team-b"} {
@@ -107,7 +107,7 @@ func TestArgoLinksToDashboardsAndReports(t *testing.T) {
 		want   map[string]string
 	}{
 		"a bundled Grafana":                {``, map[string]string{"Dashboard": "http://localhost:3000" + dashboard}},
-		"a Grafana of which nobody knows":  {`{grafana: {mode: external}}`, map[string]string{}},
+		"a Grafana without an address":     {`{grafana: {mode: external}}`, map[string]string{}},
 		"a Grafana and reports in a store": {`{grafana: {url: "https://grafana.example.com", reportsURL: "https://minio.example.com/assay"}}`, map[string]string{"Dashboard": "https://grafana.example.com" + dashboard, "Report": "https://minio.example.com/assay${workflow.metadata.annotations.assay.dev/report}"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 		if err != nil {
 			t.Errorf("%v: run make generate", err)
 		} else if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what it is made from: run make generate", name)
+			t.Errorf("%s differs from its source: run make generate", name)
 		}
 	}
 	stale, err := generate.Stale(repository, files)

@@ -38,7 +38,7 @@ func TestGrafana(t *testing.T) {
 				}
 			},
 		},
-		"bundled, with an address of its own below a path": {
+		"bundled, with an address below a path": {
 			values: `{grafana: {url: https://example.com/grafana, reportsURL: https://minio.example.com/assay, anonymousViewers: true}}`,
 			check: func(t *testing.T, chart *rendered) {
 				wantArgs(t, chart, operator, "--grafana-url=https://example.com/grafana", "--dashboards=false",
@@ -71,7 +71,7 @@ func TestGrafana(t *testing.T) {
 				}
 			},
 		},
-		"bundled, with an account that somebody else keeps": {
+		"bundled, with an account in an existing Secret": {
 			values:  `{grafana: {admin: {existingSecret: mine, userKey: name, passwordKey: word}}}`,
 			wantNot: []string{grafanaAccount},
 			check: func(t *testing.T, chart *rendered) {
@@ -103,7 +103,7 @@ func TestGrafana(t *testing.T) {
 				}
 				for _, arg := range chart.pods(t)[operator].Spec.Containers[0].Args {
 					if strings.HasPrefix(arg, "--grafana-url") {
-						t.Errorf("nobody said where Grafana is: %s", arg)
+						t.Errorf("Grafana has no address: %s", arg)
 					}
 				}
 			},
@@ -129,11 +129,11 @@ func TestGrafana(t *testing.T) {
 
 func TestGrafanaRefusesWhatCannotWork(t *testing.T) {
 	for name, tc := range map[string]struct{ values, want string }{
-		"no Prometheus to ask":               {`{prometheus: {mode: external}}`, "grafana.prometheusURL is needed"},
-		"a Prometheus for somebody else's":   {`{grafana: {mode: external, prometheusURL: "http://a"}}`, "grafana.prometheusURL is set and grafana.mode is external"},
-		"an address without a scheme":        {`{grafana: {url: grafana.example.com}}`, "/grafana/url"},
-		"a label that Kubernetes refuses":    {`{grafana: {dashboards: {labelKey: "a b"}}}`, "/grafana/dashboards/labelKey"},
-		"a password that anybody would find": {`{grafana: {admin: {password: abc}}}`, "/grafana/admin/password"},
+		"no Prometheus to ask":                      {`{prometheus: {mode: external}}`, "grafana.prometheusURL is needed"},
+		"an external Prometheus with a bundled one": {`{grafana: {mode: external, prometheusURL: "http://a"}}`, "grafana.prometheusURL is set and grafana.mode is external"},
+		"an address without a scheme":               {`{grafana: {url: grafana.example.com}}`, "/grafana/url"},
+		"a label that Kubernetes refuses":           {`{grafana: {dashboards: {labelKey: "a b"}}}`, "/grafana/dashboards/labelKey"},
+		"a default password":                        {`{grafana: {admin: {password: abc}}}`, "/grafana/admin/password"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := tryRender(t, tc.values); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -177,7 +177,7 @@ func TestInstalledDashboardsAreTheGeneratedOnes(t *testing.T) {
 		got := data["assay-"+filepath.Base(name)]
 		size += len(got)
 		if strings.TrimSpace(got) != strings.TrimSpace(string(want)) || !json.Valid([]byte(got)) {
-			t.Errorf("assay-%s is not what was generated", filepath.Base(name))
+			t.Errorf("assay-%s differs from the generated dashboard", filepath.Base(name))
 		}
 	}
 	if size > 512<<10 {

@@ -35,7 +35,7 @@ type cluster struct {
 	helm       *action.Configuration
 }
 
-// startCluster starts one of its own for a test, which then runs beside others: each waits for its API server most of the time.
+// startCluster starts a separate API server for a test, which then runs in parallel, because it waits for the server most of the time.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	t.Parallel()
@@ -70,7 +70,7 @@ func startCluster(t *testing.T) *cluster {
 	return out
 }
 
-// install does what "helm install assay charts/assay -n assay-system --create-namespace --no-hooks" does: hooks are jobs, and nothing runs
+// install is "helm install assay charts/assay -n assay-system --create-namespace --no-hooks": hooks are jobs, and nothing runs
 // them here.
 func (c *cluster) install(t *testing.T, values string) {
 	t.Helper()
@@ -188,7 +188,7 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 		t.Error("upgrade: two run namespaces have the same credentials")
 	}
 
-	// Whoever kept the values of the version before, all of them, upgrades with them.
+	// An upgrade works with all values of the previous version.
 	previous := previousValues(t)
 	c.upgrade(t, previous)
 	if credentials(releaseNamespace) != installed || credentials("default") != installedRuns {
@@ -201,14 +201,14 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 		t.Errorf("upgrade with a namespace less: its credentials are still there: %v", err)
 	}
 
-	// The root keys of a release before these were everybody's, and MinIO does not get new ones at the price of its emptyDir.
+	// An earlier release had well-known root keys; MinIO keeps them, because new ones would cost its emptyDir.
 	if err := c.tryUpgrade(t, strings.Replace(previous, "\n  existingSecret: \"\"\n", "\n  existingSecret: mine\n", 1)); err == nil ||
 		!strings.Contains(err.Error(), "MinIO has its root keys from Secret assay-minio-root and would have them from mine") {
 		t.Errorf("upgrade of an emptyDir to other root keys: %v", err)
 	}
 	c.wantObjects(t, render(t, ""))
 
-	// A claim would be empty, and the emptyDir goes with the pod: nobody loses a ledger by an upgrade.
+	// A claim would be empty, and the emptyDir is deleted with the pod, so an upgrade must not switch: it would lose ledgers.
 	if err := c.tryUpgrade(t, "{runNamespaces: [default]}"); err == nil ||
 		!strings.Contains(err.Error(), "the ledgers of this release are in an emptyDir") {
 		t.Errorf("upgrade from an emptyDir to a claim: %v", err)
@@ -241,7 +241,7 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 		}
 	}
 
-	// What was kept does not stand in the way of a second install.
+	// Retained objects do not block a second install.
 	c.install(t, "")
 
 	const overTLS = "{objectStore: {tls: {enabled: true}}}"
@@ -336,7 +336,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			{server, "get", "secrets", "team-b", "assay-ledger"}:  false,
 			{operator, "patch", "configmaps", "team-b", ""}:       true,
 		}},
-		{"with Argo's server open to whoever reaches it", "{runNamespaces: [team-a, team-b], argo: {server: {authMode: server}}}",
+		{"with Argo's server open without authentication", "{runNamespaces: [team-a, team-b], argo: {server: {authMode: server}}}",
 			map[question]bool{
 				{server, "get", "secrets", "team-b", "assay-ledger"}: true,
 				{server, "get", "secrets", "team-b", "another"}:      false,
@@ -382,7 +382,7 @@ func (c *cluster) may(t *testing.T, who, verb, resource, namespace, name string)
 	return false
 }
 
-// wantObjects checks that the API server holds what was rendered, but for hooks.
+// wantObjects checks that the API server holds the rendered objects, except hooks.
 func (c *cluster) wantObjects(t *testing.T, chart *rendered) {
 	t.Helper()
 	for _, want := range chart.objects {
@@ -396,7 +396,7 @@ func (c *cluster) wantObjects(t *testing.T, chart *rendered) {
 	}
 }
 
-// owned lists what the API server has with the release's label, of the kinds that the chart can render.
+// owned lists the objects in the API server with the release's label, of the kinds that the chart can render.
 func (c *cluster) owned(t *testing.T) []string {
 	t.Helper()
 	kinds := map[schema.GroupVersionKind]bool{}

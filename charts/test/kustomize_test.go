@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/charts/test/generate"
 )
 
-// kustomized is what a folder of operator/config builds.
+// kustomized returns the objects that kustomize builds from a folder of operator/config.
 func kustomized(t *testing.T, folder string) *rendered {
 	t.Helper()
 	kustomizer := krusty.MakeKustomizer(krusty.MakeDefaultOptions())
@@ -35,7 +35,7 @@ func kustomized(t *testing.T, folder string) *rendered {
 	return &rendered{objects: decode(t, string(text))}
 }
 
-// charted is what the chart makes with the same values.
+// charted returns the chart's objects with the same values.
 func charted(t *testing.T) *rendered {
 	t.Helper()
 	values, err := os.ReadFile(filepath.Join(repository, generate.Values))
@@ -45,7 +45,7 @@ func charted(t *testing.T) *rendered {
 	return render(t, string(values))
 }
 
-// What developers install and what users install is the same operator, with the same arguments and the same rights.
+// Developers and users install the same operator, with the same arguments and rights.
 func TestKustomizeInstallsTheOperatorOfTheChart(t *testing.T) {
 	built, chart := kustomized(t, "default"), charted(t)
 
@@ -100,7 +100,7 @@ func TestKustomizeGivesWhatTheMarkersSay(t *testing.T) {
 	}
 }
 
-// make install, deploy, undeploy and uninstall do what they say, against any cluster that KUBECONFIG names.
+// make install, deploy, undeploy and uninstall work on any cluster that KUBECONFIG names.
 func TestMakeInstallsAndDeploys(t *testing.T) {
 	c := startCluster(t)
 	run := func(target string, settings ...string) {

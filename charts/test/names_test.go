@@ -21,7 +21,7 @@ func TestANameThatLooksLikeANumberIsAName(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
 		"the names": `{fullnameOverride: "7", nameOverride: "8"}`,
-		"what the release is given": `{
+		"given": `{
 			objectStore: {existingSecret: "1e3", accessKeyKey: "1", secretKeyKey: "no", bucket: "123", region: "1",
 				persistence: {existingClaim: "2024", storageClassName: "1e3"},
 				tls: {enabled: true, existingSecret: "2024", ca: "-----BEGIN CERTIFICATE-----"},
@@ -30,7 +30,7 @@ func TestANameThatLooksLikeANumberIsAName(t *testing.T) {
 			grafana: {admin: {existingSecret: "2024", userKey: "1", passwordKey: "on"}, dashboards: {folder: "1"}},
 			scheduling: {priorityClassName: "1e3"}, argo: {instanceID: "2024"}, networkPolicies: {interfacesFrom: [{podSelector: {}}]},
 			benchmarkGate: {enabled: true}, runs: {imagePullSecrets: [{name: "2024"}]}}`,
-		"what it makes": `{objectStore: {accessKeyKey: "1", secretKeyKey: "no", persistence: {storageClassName: "1e3"}},
+		"rendered": `{objectStore: {accessKeyKey: "1", secretKeyKey: "no", persistence: {storageClassName: "1e3"}},
 			prometheus: {persistence: {storageClassName: "1e3"}}, grafana: {admin: {userKey: "1", passwordKey: "on"}}}`,
 		"an external store": `{objectStore: {mode: external, existingSecret: "2024", accessKeyKey: "1", secretKeyKey: "off", external: {
 			endpoint: "1e3", ca: {existingSecret: "1e3", key: "1"}}}}`,

@@ -187,10 +187,10 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 			{"a run", "far away", 80}: false, {"a run", "a neighbour", 8080}: true, {"a run", "names", 53}: true,
 			{"a run", "minio", 9000}: true, {"a run", "API server", 6443}: true, {"a run", "monitoring", 80}: false,
 		}},
-		"with runs that nobody reaches": {`{networkPolicies: {runs: {isolate: Ingress}}}`, map[connection]bool{
+		"with runs without ingress": {`{networkPolicies: {runs: {isolate: Ingress}}}`, map[connection]bool{
 			{"a run", "far away", 80}: true, {"a run", "a neighbour", 8080}: true, {"a neighbour", "a run", 8080}: false,
 		}},
-		"with runs that reach what is public": {`{networkPolicies: {runs: {egress: [{ports: [{port: 80}], to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]}}]}]}}}`, map[connection]bool{
+		"with runs that reach public addresses": {`{networkPolicies: {runs: {egress: [{ports: [{port: 80}], to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]}}]}]}}}`, map[connection]bool{
 			{"a run", "far away", 80}: true, {"a run", "far away", 81}: false, {"a run", "metadata", 80}: false, {"a run", "metadata, v6", 80}: false, {"a run", "a neighbour", 80}: false,
 		}},
 		"with runs left alone": {`{networkPolicies: {runs: {isolate: None}}}`, map[connection]bool{{"a neighbour", "a run", 8080}: true}},
@@ -222,7 +222,7 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 			{"operator", "far away", 443}: true, {"operator", "far away", 5000}: true, {"operator", "far away", 80}: false,
 			{"operator", "metadata", 5000}: false, {"operator", "metadata, v6", 5000}: false, {"a run", "far away", 5000}: false,
 		}},
-		"with an identity of the cloud": {variations["an identity of its own"], map[connection]bool{
+		"with an identity of the cloud": {variations["a workload identity"], map[connection]bool{
 			{"operator", "an identity", 80}: true, {"a run", "an identity", 80}: true, {"operator", "far away", 80}: false, {"create-bucket", "far away", 443}: true,
 			{"a run", "metadata", 80}: false, {"operator", "metadata", 80}: false,
 		}},
@@ -276,19 +276,19 @@ var metadata = []string{
 // identityAgents and nameCaches are link-local by convention, and each is named alone: the first where runs have an identity of the cloud.
 var identityAgents, nameCaches = []string{"169.254.170.23/32", "fd00:ec2::23/128"}, []string{"169.254.20.10/32"}
 
-// Whatever the values are, no egress rule goes anywhere, and none of those that go to blocks of addresses reaches metadata.
+// With any values, no egress rule allows all destinations, and no rule for blocks of addresses includes metadata services.
 func TestNoEgressRuleReachesMetadata(t *testing.T) {
 	more := map[string]string{
-		"a store far away":                `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}, networkPolicies: {apiServer: {ports: [443, 80]}}}`,
-		"a store at metadata's port":      `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3.example.com:80", secure: false}}}`,
-		"registries":                      `{operator: {registries: [ghcr.io, "registry.lan:80"]}}`,
-		"a Prometheus far away":           `{prometheus: {mode: external}, grafana: {prometheusURL: "http://prometheus.example.com"}}`,
-		"a Prometheus of IPv6":            `{prometheus: {mode: external}, grafana: {prometheusURL: "http://[2001:db8::7]/prometheus"}}`,
-		"a Prometheus of IPv6, at a port": `{prometheus: {mode: external}, grafana: {prometheusURL: "http://[2001:db8::7]:9090"}}`,
-		"a Prometheus at a port":          `{prometheus: {mode: external}, grafana: {prometheusURL: "https://prometheus.example.com:443"}}`,
-		"runs that reach what is public":  egressTo(`{cidr: 0.0.0.0/0, except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]}`),
-		"runs that reach what is private": egressTo(`{cidr: 10.0.0.0/8}`),
-		"runs that reach some of IPv6":    egressTo(`{cidr: "::/0", except: ["fc00::/7", "fe80::/10"]}`),
+		"a store far away":                  `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}, networkPolicies: {apiServer: {ports: [443, 80]}}}`,
+		"a store at metadata's port":        `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3.example.com:80", secure: false}}}`,
+		"registries":                        `{operator: {registries: [ghcr.io, "registry.lan:80"]}}`,
+		"a Prometheus far away":             `{prometheus: {mode: external}, grafana: {prometheusURL: "http://prometheus.example.com"}}`,
+		"a Prometheus of IPv6":              `{prometheus: {mode: external}, grafana: {prometheusURL: "http://[2001:db8::7]/prometheus"}}`,
+		"a Prometheus of IPv6, at a port":   `{prometheus: {mode: external}, grafana: {prometheusURL: "http://[2001:db8::7]:9090"}}`,
+		"a Prometheus at a port":            `{prometheus: {mode: external}, grafana: {prometheusURL: "https://prometheus.example.com:443"}}`,
+		"runs that reach public addresses":  egressTo(`{cidr: 0.0.0.0/0, except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]}`),
+		"runs that reach private addresses": egressTo(`{cidr: 10.0.0.0/8}`),
+		"runs that reach some of IPv6":      egressTo(`{cidr: "::/0", except: ["fc00::/7", "fe80::/10"]}`),
 	}
 	maps.Copy(more, variations)
 	for name, values := range more {

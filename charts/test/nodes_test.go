@@ -53,7 +53,7 @@ func TestTheOperatorChangesNothingOfANodeButTheTaintOfALease(t *testing.T) {
 		}, ""},
 		"it evicts who is there": {func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: leased.Key, Effect: corev1.TaintEffectNoExecute})
-		}, "evicts nobody"},
+		}, "evicts no pod"},
 		"it takes another's taint away": {func(n *corev1.Node) { n.Spec.Taints = nil }, "no taint of a node but"},
 		"it replaces another's taint":   {func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{leased} }, "no taint of a node but"},
 		"it changes another's taint":    {func(n *corev1.Node) { n.Spec.Taints[0].Value = "web" }, "no taint of a node but"},
@@ -112,7 +112,7 @@ func (c *cluster) untilPoliciesHold(t *testing.T, refused func() error) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Fatalf("the API server does not enforce the policy: it says %v to what is refused", err)
+	t.Fatalf("the API server does not enforce the policy: it answers %v to a forbidden change", err)
 }
 
 // A field that a later Kubernetes gives to nodes is to be looked at here.

@@ -41,7 +41,7 @@ func combined(t *testing.T, values ...string) string {
 	return string(raw)
 }
 
-// ofPods are the values that are for every pod of the release: what is set, and what a pod has then.
+// ofPods are the values for every pod of the release: a setting, and the expected field of a pod.
 var ofPods = map[string]struct {
 	values string
 	check  func(t *testing.T, id string, pod corev1.PodTemplateSpec)
@@ -183,7 +183,7 @@ const (
 		objectStore: {ingress: {enabled: true, host: minio.example.com}}}`
 )
 
-// Whatever people look at with a browser can have an Ingress, which leads to a port that is there and that its controller reaches.
+// Every web interface can have an Ingress, which leads to an existing port that its controller reaches.
 func TestWhateverHasAWebInterfaceCanHaveAnIngress(t *testing.T) {
 	chart := render(t, combined(t, fromController, everyIngress))
 	served := map[string]string{}
@@ -223,7 +223,7 @@ func TestWhateverHasAWebInterfaceCanHaveAnIngress(t *testing.T) {
 	want(t, "Grafana", environment(t, chart)["GF_SERVER_ROOT_URL"], "https://grafana.example.com")
 
 	for name, values := range map[string]string{
-		"by default": ``, "of what is external": combined(t, everyIngress, variations["everything external"]),
+		"by default": ``, "of an external part": combined(t, everyIngress, variations["everything external"]),
 		"of a server that is off": `{argo: {server: {enabled: false, ingress: {enabled: true, host: argo.example.com}}}}`,
 	} {
 		if got := render(t, values).of("Ingress"); len(got) > 0 {
@@ -238,10 +238,10 @@ func TestAnIngressThatLeadsNowhereIsRefused(t *testing.T) {
 		"objectStore": "{objectStore: "} {
 		end := strings.Repeat("}", strings.Count(prefix, "{"))
 		for name, tc := range map[string]struct{ ingress, want string }{
-			"without a host":      {`{ingress: {enabled: true}}`, "/" + strings.ReplaceAll(section, ".", "/") + "/ingress/host"},
-			"with a scheme":       {`{ingress: {enabled: true, host: "https://a.example.com"}}`, "/ingress/host"},
-			"with an unknown key": {`{ingress: {path: /a}}`, "/ingress"},
-			"with nobody let in":  {`{ingress: {enabled: true, host: a.example.com}}`, section + ".ingress.enabled is true and networkPolicies.interfacesFrom is empty"},
+			"without a host":        {`{ingress: {enabled: true}}`, "/" + strings.ReplaceAll(section, ".", "/") + "/ingress/host"},
+			"with a scheme":         {`{ingress: {enabled: true, host: "https://a.example.com"}}`, "/ingress/host"},
+			"with an unknown key":   {`{ingress: {path: /a}}`, "/ingress"},
+			"without allowed peers": {`{ingress: {enabled: true, host: a.example.com}}`, section + ".ingress.enabled is true and networkPolicies.interfacesFrom is empty"},
 		} {
 			if _, err := tryRender(t, prefix+tc.ingress+end); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s %s: error %v, want %q", section, name, err, tc.want)

@@ -67,7 +67,7 @@ func TestThePrometheusOfTheChartKeepsItsSamplesOnAVolume(t *testing.T) {
 		made          bool
 	}{
 		"by default":            {``, "assay-prometheus", true},
-		"a class of one's own":  {`{prometheus: {persistence: {storageClassName: fast, keep: true}}}`, "assay-prometheus", true},
+		"a given class":         {`{prometheus: {persistence: {storageClassName: fast, keep: true}}}`, "assay-prometheus", true},
 		"a claim that exists":   {`{prometheus: {persistence: {existingClaim: mine}}}`, "mine", false},
 		"an emptyDir":           {`{prometheus: {persistence: {enabled: false}}}`, "", false},
 		"none":                  {`{prometheus: {mode: external}, grafana: {mode: external}}`, "", false},
@@ -85,7 +85,7 @@ func TestThePrometheusOfTheChartKeepsItsSamplesOnAVolume(t *testing.T) {
 				claim := into[corev1.PersistentVolumeClaim](t, object)
 				samples := resource.MustParse(strings.TrimSuffix(argument(t, chart.pods(t)[prometheus], "--storage.tsdb.retention.size"), "B"))
 				if room := claim.Spec.Resources.Requests.Storage(); float64(room.Value()) < 1.25*float64(samples.Value()) {
-					t.Errorf("the claim is for %s, and Prometheus fills %s and what it is writing", room, &samples)
+					t.Errorf("the claim is for %s, and Prometheus fills %s and its write-ahead log", room, &samples)
 				}
 				if strings.Contains(tc.values, "fast") {
 					want(t, "claim", *claim.Spec.StorageClassName, "fast")
@@ -113,7 +113,7 @@ func TestThePrometheusOfTheChartKeepsItsSamplesOnAVolume(t *testing.T) {
 	}
 }
 
-// Whoever has a run decides how many series it has and how long its labels are; one scrape must not fill the memory of Prometheus.
+// A tenant decides how many series a run has and how long their labels are; one scrape must not fill the memory of Prometheus.
 func TestNoScrapeFillsThePrometheusOfTheChart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values string
@@ -121,7 +121,7 @@ func TestNoScrapeFillsThePrometheusOfTheChart(t *testing.T) {
 		fails  string
 	}{
 		"by default": {"", scrapeLimits{Body: "64MB", Samples: 200_000, Labels: 40, Name: 128, Value: 1024}, ""},
-		"more of one's own": {
+		"further arguments": {
 			"{prometheus: {scrapeLimits: {body: 128MB, samples: 400000, labels: 60, labelNameLength: 200, labelValueLength: 4096}}}",
 			scrapeLimits{Body: "128MB", Samples: 400_000, Labels: 60, Name: 200, Value: 4096}, "",
 		},
@@ -153,9 +153,9 @@ func TestNoScrapeFillsThePrometheusOfTheChart(t *testing.T) {
 				t.Error("nothing is scraped")
 			}
 			for _, job := range config.ScrapeConfigs {
-				// What a job does not say is as global has it.
+				// A job inherits the global settings.
 				if job != (scrapeLimits{}) {
-					t.Errorf("a job has limits of its own: %+v", job)
+					t.Errorf("a job overrides the limits: %+v", job)
 				}
 			}
 		})
@@ -179,7 +179,7 @@ func (r *rendered) prometheusFiles(t *testing.T) map[string]string {
 	return nil
 }
 
-// scrapeLimits are what Prometheus takes of one scrape.
+// scrapeLimits are the limits of Prometheus for one scrape.
 type scrapeLimits struct {
 	Body    string `json:"body_size_limit"`
 	Samples int    `json:"sample_limit"`
@@ -188,7 +188,7 @@ type scrapeLimits struct {
 	Value   int    `json:"label_value_length_limit"`
 }
 
-// The limit is for what goes wrong: the operator on its own may show so many results (operator/internal/metrics/catalog), and as much again
+// The limit catches errors: the operator alone may export that many results (operator/internal/metrics/catalog), and as much again
 // of runs and nodes.
 func TestTheOperatorMayShowWhatItMay(t *testing.T) {
 	raw, err := os.ReadFile(repository + "/operator/internal/metrics/catalog/catalog.go")

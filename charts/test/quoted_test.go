@@ -47,7 +47,7 @@ func set(values map[string]any, path, text string) {
 	values[names[len(names)-1]] = text
 }
 
-// replaced is a value with other texts in place of some, in what is inside of its texts too.
+// replaced returns a value with some texts replaced, also within texts that hold YAML.
 func replaced(value any, texts *strings.Replacer) any {
 	switch value := value.(type) {
 	case string:
@@ -74,7 +74,7 @@ func replaced(value any, texts *strings.Replacer) any {
 	return value
 }
 
-// Whatever a value that may be any text says, it is that text wherever it stands, and no more of YAML than that.
+// A free-text value is rendered as exactly that text everywhere, and never as other YAML.
 func TestATextIsATextWhereverItStands(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(chartDir, "values.schema.json"))
@@ -125,7 +125,7 @@ func TestATextIsATextWhereverItStands(t *testing.T) {
 			}
 			for i := range want {
 				if id := identity(want[i]); want[i].GetKind() == "CustomResourceDefinition" || id == "Secret/assay-system/assay-grafana" {
-					continue // The last has what grafana.admin.user says, in base64.
+					continue // The last has the value of grafana.admin.user in base64.
 				}
 				nothing := strings.NewReplacer()
 				a, b := replaced(want[i].Object, nothing), replaced(got[i].Object, strings.NewReplacer(back...))

@@ -31,7 +31,7 @@ const (
 // kubeVersion is that of the embedded cluster.
 var kubeVersion = &common.KubeVersion{Version: "v1.34.4", Major: "1", Minor: "34"}
 
-// rendered is what an install would create.
+// rendered holds the objects that an install would create.
 type rendered struct {
 	objects []unstructured.Unstructured
 	notes   string
@@ -55,10 +55,10 @@ func parseValues(t *testing.T, values string) map[string]any {
 	return parsed
 }
 
-// once holds what was rendered, by the values: tests ask for the same ones many times, and only read it.
+// once caches renderings by values, because many tests read the same ones.
 var once sync.Map
 
-// tryRender renders the chart, its hooks among the objects, as "helm template assay -n assay-system" does. What is generated at random is
+// tryRender renders the chart, its hooks among the objects, as "helm template assay -n assay-system" does. Random values are
 // the same each time; tryRenderFor renders anew.
 func tryRender(t *testing.T, values string) (*rendered, error) {
 	t.Helper()
@@ -121,7 +121,7 @@ func render(t *testing.T, values string) *rendered {
 	return out
 }
 
-// documents holds what was decoded, by its text: most objects of a chart, and the largest, are the same in every rendering.
+// documents caches decoded objects by their text, because most objects of a chart are the same in every rendering.
 var documents sync.Map
 
 // decode reads the objects of a manifest, which are only to be read.
@@ -211,7 +211,7 @@ func into[T any](t *testing.T, object unstructured.Unstructured, path ...string)
 	return out
 }
 
-// pods returns the pod templates by the identity of what makes them.
+// pods returns the pod templates by the identity of their controllers.
 func (r *rendered) pods(t *testing.T) map[string]corev1.PodTemplateSpec {
 	t.Helper()
 	out := map[string]corev1.PodTemplateSpec{}

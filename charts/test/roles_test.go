@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Whoever has Kubernetes' role view sees runs, with edit makes them, with admin their templates; nobody writes what was measured.
+// Kubernetes' role view may read runs, edit may create them, admin also their templates; no role may write results.
 func TestPeopleHaveRightsThroughKubernetesOwnRoles(t *testing.T) {
 	// Kubernetes itself puts view into edit, and edit into admin.
 	levels := []string{"view", "edit", "admin"}
@@ -52,7 +52,7 @@ func TestPeopleHaveRightsThroughKubernetesOwnRoles(t *testing.T) {
 			}
 			for level, list := range rules {
 				for _, rule := range list {
-					// What reads ledgers is a Secret. No other may be given by a role that everybody may have.
+					// Ledgers are read with the keys of a Secret. An aggregated role may grant no other Secret.
 					if level == "view" && slices.Equal(rule.Resources, []string{"secrets"}) && slices.Equal(rule.Verbs, []string{"get"}) &&
 						len(rule.ResourceNames) > 0 {
 						for _, name := range rule.ResourceNames {

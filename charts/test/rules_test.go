@@ -89,7 +89,7 @@ func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
 		t.Errorf("rule_files %v, scrape_configs %+v", config.RuleFiles, config.ScrapeConfigs)
 	}
 	for _, scrape := range config.ScrapeConfigs {
-		// The cluster's token is shown to nobody who does not ask for it, nor over plain HTTP. MinIO has one of its own making.
+		// The cluster's token is sent only to targets that require it, and never over plain HTTP. MinIO has a token that it issued.
 		secure := scrape.JobName == "assay-secure"
 		if scrape.JobName == "minio" {
 			if scrape.HonorLabels || scrape.Authorization.CredentialsFile != "/etc/assay/token/minio" {

@@ -57,7 +57,7 @@ func TestWhoMakesWhatSaysThatItIsARuns(t *testing.T) {
 	c.install(t, "{runNamespaces: [team-a]}")
 	for _, object := range []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "author"}},
-		// As Kubernetes' own role edit and Argo's allow; nobody aggregates roles here.
+		// As Kubernetes' own role edit and Argo's allow; roles are not aggregated here.
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "author"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"", "argoproj.io"}, Resources: []string{"pods", "workflows"}, Verbs: []string{"create"}}}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "author"},
@@ -95,14 +95,14 @@ func TestWhoMakesWhatSaysThatItIsARuns(t *testing.T) {
 		object client.Object
 		refuse string
 	}{
-		"Argo's controller makes a block's pod":     {controller, pod(runs), ""},
-		"the operator makes a wave's workflow":      {operator, flow(runs), ""},
-		"an administrator repairs something":        {c.Client, pod(runs), ""},
-		"an author makes a pod":                     {author, pod(own), ""},
-		"an author makes a pod of a run":            {author, pod(runs), refused},
-		"somebody makes a pod where no runs are":    {author, in("elsewhere", pod(runs)), ""},
-		"Argo's controller makes a workflow anew":   {controller, flow(own), ""},
-		"an author makes another workflow of a run": {author, flow(runs), refused},
+		"Argo's controller makes a block's pod":        {controller, pod(runs), ""},
+		"the operator makes a wave's workflow":         {operator, flow(runs), ""},
+		"an administrator repairs something":           {c.Client, pod(runs), ""},
+		"an author makes a pod":                        {author, pod(own), ""},
+		"an author makes a pod of a run":               {author, pod(runs), refused},
+		"a pod is created in a namespace without runs": {author, in("elsewhere", pod(runs)), ""},
+		"Argo's controller makes a workflow anew":      {controller, flow(own), ""},
+		"an author makes another workflow of a run":    {author, flow(runs), refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.who.Create(t.Context(), tc.object, client.DryRunAll)

@@ -98,13 +98,13 @@ func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
 		}
 		for _, secret := range chart.of("Secret") {
 			if _, known := allowed[secret.GetName()]; !known && secret.GetName() != "assay-grafana" {
-				t.Errorf("nobody says who may see %s", identity(secret))
+				t.Errorf("no rule says who may see %s", identity(secret))
 			}
 		}
 	}
 }
 
-// The keys of a namespace are those of its own user, which the job gives its rights by its name, and are nowhere else.
+// The keys of a namespace belong to a user of that namespace alone, whose rights the job grants by name.
 func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -116,7 +116,7 @@ func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
 		"beside the chart":       {`{runNamespaces: [assay-system, b]}`, []string{releaseNamespace, "b"}},
 		"keys that are given":    {`{runNamespaces: [a, b], objectStore: {auth: {accessKey: given-access, secretKey: given-secret}}}`, []string{"a", "b"}},
 		"keys made of something": {`{runNamespaces: [a, b], objectStore: {auth: {userKeySeed: "0123456789012345678901234567890123456789"}}}`, []string{"a", "b"}},
-		"root keys of one's own": {`{runNamespaces: [a, b], objectStore: {existingSecret: mine}}`, []string{"a", "b"}},
+		"given root keys":        {`{runNamespaces: [a, b], objectStore: {existingSecret: mine}}`, []string{"a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			chart := render(t, tc.values)
@@ -300,7 +300,7 @@ func wantBindingsThatExist(t *testing.T, chart *rendered) {
 		case account != "":
 			chart.find(t, "ServiceAccount/"+releaseNamespace+"/"+account)
 		case mount == nil || *mount:
-			t.Errorf("%s has no identity of its own and mounts a token", id)
+			t.Errorf("%s uses the default service account and mounts a token", id)
 		}
 	}
 }
@@ -394,7 +394,7 @@ func TestTheStoresMetricsAskForAToken(t *testing.T) {
 	}
 }
 
-// With TLS everybody who speaks to MinIO believes the authority that signed its certificate, for the name by which it is reached.
+// With TLS all clients of MinIO trust the authority of its certificate, for the name by which they reach it.
 func TestABundledStoreOverTLS(t *testing.T) {
 	const host = "assay-minio.assay-system.svc"
 	chart := render(t, variations["a bundled store over TLS"])

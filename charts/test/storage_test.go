@@ -35,7 +35,7 @@ func TestNoPodOfTheReleaseFillsADisk(t *testing.T) {
 	}
 }
 
-// What others make pods of is held to the same, wherever in an object it stands.
+// Pod templates within other objects follow the same rules.
 func TestNothingOfTheReleaseMakesPodsThatFillADisk(t *testing.T) {
 	checked := 0
 	var walk func(id string, value any)

@@ -1,5 +1,5 @@
 // Command count prints how many lines of which kind every part of a git checkout has. Lines that are blank or hold nothing but a
-// comment do not count. What is generated or of others is what .gitattributes calls so.
+// comment do not count. .gitattributes marks generated and third-party files.
 package main
 
 import (

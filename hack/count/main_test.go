@@ -14,17 +14,17 @@ func TestALineIsCountedOnceAsWhatItIs(t *testing.T) {
 		name, attribute, content string
 		want                     map[string]int
 	}{
-		"code is what is left without blanks and comments":  {"operator/a.go", "", "// A.\npackage a\n\nvar x = 1 // One.\n", map[string]int{code: 2}},
-		"a test of Go is in a file of its own":              {"operator/a_test.go", "", "package a\n", map[string]int{tests: 1}},
+		"blank lines and comments are no code":              {"operator/a.go", "", "// A.\npackage a\n\nvar x = 1 // One.\n", map[string]int{code: 2}},
+		"a test of Go is a separate file":                   {"operator/a_test.go", "", "package a\n", map[string]int{tests: 1}},
 		"the tests of a Rust module are its end":            {"workloads/a.rs", "", "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() {}\n}\n", map[string]int{code: 2, tests: 3}},
 		"a function that only tests see leaves code":        {"workloads/a.rs", "", "#[cfg(test)]\nfn a() {}\nfn b() {}\n", map[string]int{code: 3}},
 		"a crate's tests have a folder":                     {"runner/runner/tests/a.rs", "", "fn a() {}\n", map[string]int{tests: 1}},
 		"a fixture is one in any language":                  {"operator/internal/a/testdata/b.go", "", "package a\n", map[string]int{fixtures: 1}},
 		"text counts without comments in it":                {"docs/a.md", "", "# A\n\n// b\n", map[string]int{docs: 2}},
-		"what is generated is so wherever it is":            {"operator/a.go", generated, "package a\n", map[string]int{generated: 1}},
-		"what is of others is so before anything else":      {"charts/testdata/a.yaml", thirdParty, "a: 1\n", map[string]int{thirdParty: 1}},
-		"what is no text does not count":                    {"a.png", "", "a\x00b\n", nil},
-		"a Makefile's comment is none of its lines":         {"Makefile", "", "# A.\na:\n\tb\n", map[string]int{code: 2}},
+		"generated files count as generated in any folder":  {"operator/a.go", generated, "package a\n", map[string]int{generated: 1}},
+		"third-party files count as such first":             {"charts/testdata/a.yaml", thirdParty, "a: 1\n", map[string]int{thirdParty: 1}},
+		"binary files do not count":                         {"a.png", "", "a\x00b\n", nil},
+		"a comment of a Makefile does not count":            {"Makefile", "", "# A.\na:\n\tb\n", map[string]int{code: 2}},
 		"an ending that nothing is known of has no comment": {"a.txt", "", "// a\n# b\n", map[string]int{code: 2}},
 	}
 	for name, tc := range cases {

@@ -1,4 +1,4 @@
-##@ Audit (what it finds changes with the day, so that CI does not run it)
+##@ Audit (its findings change with the day, so CI does not run it)
 
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY = $(ASSAY_CACHE)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
@@ -9,7 +9,7 @@ $(CARGO_DENY):
 	@cargo install --locked --root $(ASSAY_CACHE)/cargo-deny-$(CARGO_DENY_VERSION) cargo-deny@$(CARGO_DENY_VERSION)
 
 .PHONY: audit
-audit: $(CARGO_DENY) ## Licences and sources of crates, and vulnerabilities known today in what is linked (VULNDB=URL, OFFLINE=1).
+audit: $(CARGO_DENY) ## Licences and sources of crates, and known vulnerabilities of linked code (VULNDB=URL, OFFLINE=1).
 	@echo "== cargo deny, which finds deny.toml beside the manifest"
 	@$(DENY) check bans licenses sources
 	@for m in operator cluster; do \

@@ -1,7 +1,7 @@
 ##@ Measure (never while something else runs)
 
 .PHONY: build-figures
-build-figures: build-go build-rust ## What the figures of a kernel need beside the build: figures.
+build-figures: build-go build-rust ## Build the program that measures the figures of a kernel.
 	@cd operator && $(GO_BUILD) -o ../bin/figures ./calibration/cmd/figures
 
 # PUBLISH=1 also puts the figures of a kernel into the table of its page, run by run as they are measured.
@@ -54,7 +54,7 @@ studies-cluster: ## Run every study's run.yaml at full size on a cluster, into w
 	@hack/studies.sh --cluster
 
 .PHONY: build-calibration
-build-calibration: build-go build-rust ## What calibrating needs beside the build: calibrate and the noisy neighbour.
+build-calibration: build-go build-rust ## Build the programs for calibration: calibrate and the noisy neighbour.
 	@cd operator && $(GO_BUILD) -o ../bin/calibrate ./calibration/cmd/calibrate
 
 .PHONY: calibrate
@@ -74,7 +74,7 @@ calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a ta
 	@bin/calibrate attacks
 
 .PHONY: calibrate-history
-calibrate-history: build-calibration ## What histories find, on simulated years, into docs/history.md (half an hour); OTAVA=python.
+calibrate-history: build-calibration ## Error rates of histories on simulated years, into docs/history.md (half an hour); OTAVA=python.
 	@bin/calibrate history --years 300 --bisections 200 --otava "$(OTAVA)" --update docs/history.md
 
 .PHONY: calibrate-history-real
@@ -86,14 +86,14 @@ bench-history: build-calibration ## Figures of histories: false alerts, recall, 
 	@bin/calibrate history --otava "$(OTAVA)"
 
 .PHONY: bench-verdict
-bench-verdict: build-calibration ## Figures of verdicts: how often they are wrong, what they find, and what they cost.
+bench-verdict: build-calibration ## Figures of verdicts: error rates, power and cost.
 	@bin/calibrate figures
 	@bin/calibrate attacks
 	@bin/assay-runner bench
 	@hack/perturbation.sh
 
 .PHONY: bench-platform
-bench-platform: ## Figures of the platform itself: memory, planning, reconcile duration, and what a run costs beside its pods.
+bench-platform: ## Figures of the platform itself: memory, planning, reconcile duration, and the overhead of a run.
 	@hack/bench-platform.sh
 
 .PHONY: bench-first-minute

@@ -1,6 +1,6 @@
 ##@ Build
 
-# What is linked without debug information is compiled without it, which is faster. Checks and tests compile with the same flags, for Go's
+# Compiling without debug information is faster. Checks and tests use the same flags, because Go's
 # cache has a package once for each set of them.
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath -gcflags=%,$(GOFLAGS)) -trimpath -gcflags=all=-dwarf=false)
@@ -20,7 +20,7 @@ RUST_BIN := target/$(RUST_TARGET)/$(RUST_PROFILE)
 KERNELS := scan-pir batch-rms24 batch-curp-ho insert-diskann insert-mork spin-kernel
 RUST_PACKAGES := assay-runner assay-neighbour $(KERNELS)
 RUST_PROGRAMS := assay-runner assay-neighbour $(KERNELS)
-# What attacks Assay in tests is in no release.
+# Programs that attack Assay in tests are in no release.
 TEST_PROGRAMS := assay-hostile
 
 # cargo_build compiles packages with the profile of bin/.
@@ -58,5 +58,5 @@ bin/cluster:
 	@cd cluster && $(GO_BUILD) -o ../bin/cluster ./cmd/cluster
 
 .PHONY: clean
-clean: ## Remove what the build made here (the cache stays: rm -rf $ASSAY_CACHE).
+clean: ## Remove build outputs of this checkout (the cache stays: rm -rf $ASSAY_CACHE).
 	rm -rf bin out target

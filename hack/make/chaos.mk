@@ -16,7 +16,7 @@ chaos-smoke: ## Six to ten faults, by a seed, within four minutes; a part of mak
 	@hack/chaos.sh smoke
 
 .PHONY: attack
-attack: ## What a tenant's specs and a hostile image may try, one test for each promise of the threat model.
+attack: ## Attacks by a tenant's specs and a hostile image, one test for each promise of the threat model.
 	@hack/chaos.sh attack
 
 .PHONY: attack-guards
@@ -31,7 +31,7 @@ FUZZ_RUSTFLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
 FUZZ_PROGRAMS := out/fuzz/target/x86_64-unknown-linux-gnu/release
 
 .PHONY: fuzz-rust
-fuzz-rust: ## libFuzzer on the Rust decoders of what comes over sockets and from files, FUZZ_SECONDS each. Needs a C++ compiler.
+fuzz-rust: ## libFuzzer on the Rust decoders of network messages and files, FUZZ_SECONDS each. Needs a C++ compiler.
 	@RUSTFLAGS="$(FUZZ_RUSTFLAGS)" cargo build --manifest-path workloads/fuzz/Cargo.toml --locked --release \
 	  --target x86_64-unknown-linux-gnu --target-dir out/fuzz/target
 	@for f in $(basename $(notdir $(wildcard workloads/fuzz/*.rs))); do \
@@ -42,7 +42,7 @@ fuzz-rust: ## libFuzzer on the Rust decoders of what comes over sockets and from
 	  grep -E 'stat::(number_of_executed_units|new_units_added)' out/fuzz/$$f.log; done
 
 .PHONY: fuzz
-fuzz: fuzz-rust ## Go fuzzing of what others write, FUZZTIME each; testdata/fuzz keeps what fails.
+fuzz: fuzz-rust ## Go fuzzing of untrusted inputs, FUZZTIME each; failing inputs go to testdata/fuzz.
 	@for f in $(FUZZ); do \
 	  (cd operator && go test ./$${f%%:*} -run '^$$' -fuzz "^$${f##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x) || exit 1; done
 

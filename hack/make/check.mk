@@ -1,14 +1,14 @@
 ##@ Check
 
 GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs test/extend hack/count hack/english hack/house workloads/batch/curp-ho/checker
-# Those of them that make programs: what none of their programs can reach is dead, whatever tests call.
+# The modules with programs: deadcode reports functions that no program calls, even if tests do.
 GO_PROGRAMS := operator cluster charts/test hack/count hack/english hack/house workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 # Built once, in about a minute and a half on 2 cores, and kept in Go's build cache.
 GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-api-linter
 
 .PHONY: generate
-generate: bin/cluster ## Regenerate what is generated (may write).
+generate: bin/cluster ## Regenerate generated files (may write).
 	@cd operator && go generate ./internal/record && go generate ./internal/experiment
 	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
 	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
@@ -44,7 +44,7 @@ lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read onl
 	  echo 'these tracked files hold the path of this checkout: take it out, or the file out of the tree'; exit 1; fi
 
 .PHONY: verify
-verify: ## What CI checks first: generate and format leave no diff, others' files are whole, lint is clean.
+verify: ## Check that generated files, formats, third-party files and lints are clean.
 	@before=$$(hack/tree-state.sh); $(MAKE) --no-print-directory generate fmt; after=$$(hack/tree-state.sh); \
 	  if [ "$$before" != "$$after" ]; then \
 	    echo 'generated or formatted files differ from what is committed; run "make generate fmt" and commit:'; git status --short; exit 1; fi
@@ -52,7 +52,7 @@ verify: ## What CI checks first: generate and format leave no diff, others' file
 	@echo "verify: generated files, others' files, formats and lints are clean"
 
 .PHONY: third-party
-third-party: ## Others' files are what they were when they were taken over.
+third-party: ## Compare third-party files with their checksums.
 	@git ls-files '*/third_party/*/SHA256SUMS' | while read -r sums; do \
 	  (cd $$(dirname $$sums) && sha256sum --quiet --strict --check SHA256SUMS) || exit 1; done
 
@@ -125,7 +125,7 @@ english: bin/assay ## Count clauses in comments, strings, help and pages that ca
 	@bin/assay help --all | bin/english -stdin 'assay help --all'
 
 .PHONY: count
-count: ## Lines of code, tests, fixtures, what is generated, of others, and text, by part.
+count: ## Lines of code, tests, fixtures, generated and third-party files, and text, by part.
 	@cd hack/count && go run . ../..
 
 .PHONY: mutate

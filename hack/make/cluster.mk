@@ -9,7 +9,7 @@ demo: ## The PIR study on a real cluster: build, start, install, run, print the 
 	@hack/demo.sh
 
 .PHONY: readme-demo
-readme-demo: ## Write what the last demo on this machine found into README.
+readme-demo: ## Write the result of the last demo on this machine into README.
 	@hack/readme-demo.sh out/demo.txt README.md
 
 .PHONY: demo-down

@@ -3,14 +3,14 @@
 KUBECTL ?= kubectl
 IMG ?= assay.dev/assay-operator:$(VERSION)
 RUNNER_IMG ?= assay.dev/assay-runner:$(VERSION)
-# As pods of the cluster reach it; what `make run` starts reaches it from here.
+# The address as seen from pods and from this machine.
 LEDGER ?= s3://assay?endpoint=http://minio.minio:9000&region=us-east-1
 # Whether uninstall and undeploy return when all is gone, or at once.
 WAIT ?= true
 OVERLAY := out/deploy
 
 .PHONY: manifests
-manifests: generate ## Regenerate operator/config and what is made from it (make generate; may write).
+manifests: generate ## Regenerate operator/config and the files made from it (make generate; may write).
 
 .PHONY: install
 install: ## Install the definitions only.
@@ -35,7 +35,7 @@ deploy: $(OVERLAY) ## Install definitions, rights and the operator of IMG, with 
 	@$(KUBECTL) apply --server-side --force-conflicts -k $(OVERLAY)
 
 .PHONY: undeploy
-undeploy: $(OVERLAY) ## Remove what deploy installed, and with the definitions every run.
+undeploy: $(OVERLAY) ## Remove the deployed objects, the definitions, and with them every run.
 	@$(KUBECTL) delete --ignore-not-found --wait=$(WAIT) -k $(OVERLAY)
 
 .PHONY: run

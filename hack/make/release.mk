@@ -8,7 +8,7 @@ COSIGN_KEY ?=
 # Where the archives of a release can be downloaded, for the krew manifest, the formula and the install script.
 DOWNLOADS ?= https://github.com/assay-dev/assay/releases/download/v$(VERSION)
 
-# What hack/platforms.sh and hack/release.sh read.
+# Read by hack/platforms.sh and hack/release.sh.
 images release test-arm64: export RUST_PACKAGES := $(RUST_PACKAGES)
 images release test-arm64: export RUST_PROGRAMS := $(RUST_PROGRAMS)
 export REGISTRY COSIGN_KEY DOWNLOADS PLATFORMS

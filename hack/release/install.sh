@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs the command assay @VERSION@ for whoever runs it: sh install.sh
+# Installs the command assay @VERSION@ for the current user: sh install.sh
 #
 #   PREFIX          where to: PREFIX/bin (default: /usr/local for root, else $HOME/.local)
 #   ASSAY_DOWNLOADS where the archives are: a URL, or a folder (default: @DOWNLOADS@)
 #
-# What is downloaded is compared with SHA256SUMS from the same place, whose signature is SHA256SUMS.bundle.
+# Downloads are compared with SHA256SUMS from the same place, whose signature is SHA256SUMS.bundle.
 set -eu
 version=@VERSION@
 downloads=${ASSAY_DOWNLOADS:-@DOWNLOADS@}

@@ -1,5 +1,5 @@
 // Package browser opens the HTML report and the pages of a history in a real browser, at the widths of a desk and of a phone, in the light
-// and in the dark, and looks for what makes a page hard to read.
+// and in the dark, and looks for faults that make a page hard to read.
 package browser
 
 import (
@@ -58,7 +58,7 @@ func addressOf(t *testing.T, path string) string {
 	return (&url.URL{Scheme: "file", Path: absolute}).String()
 }
 
-// open starts a browser of its own for one look. The sandbox is off because a container's root has none to give; the page
+// open starts a separate browser for one look. The sandbox is off because a container's root has none to give; the page
 // is our own file.
 func open(t *testing.T, l look) context.Context {
 	t.Helper()
@@ -90,14 +90,14 @@ func open(t *testing.T, l look) context.Context {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	// A page that nobody looks at has no focus.
+	// A page in the background has no focus.
 	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
 		t.Fatal(err)
 	}
 	return ctx
 }
 
-// complaints runs an expression in the page and fails the test with whatever list of complaints it returns.
+// complaints runs an expression in the page and fails the test with the list of complaints that it returns.
 func complaints(t *testing.T, ctx context.Context, what, expression string) {
 	t.Helper()
 	got, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](expression))
@@ -130,7 +130,7 @@ func TestTheSiteReadsWell(t *testing.T) {
 	}
 }
 
-// readsWell opens a page in every look. It may ask for itself and for what belongs to it.
+// readsWell opens a page in every look. The page may load itself and its own resources.
 func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
 	own = append(own, address)
 	for _, l := range looks {
@@ -180,7 +180,7 @@ func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
 				[...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType == 3 && n.textContent.trim()) && !e.closest("title,style"))
 				  .map(e => [e, parseFloat(getComputedStyle(e).fontSize) * (e.ownerSVGElement ? e.ownerSVGElement.getBoundingClientRect().width / e.ownerSVGElement.viewBox.baseVal.width : 1)])
 				  .filter(([e, size]) => size < 8.5).map(([e, size]) => size.toFixed(1) + "px: " + JSON.stringify(e.textContent.slice(0, 40)))`)
-			complaints(t, ctx, "text stands out from what is behind it (WCAG AA)", contrast)
+			complaints(t, ctx, "text has contrast with its background (WCAG AA)", contrast)
 			complaints(t, ctx, "links lead somewhere", `
 				[...document.querySelectorAll("a[href^='#']")].filter(a => !document.querySelector(a.getAttribute("href"))).map(a => a.outerHTML)`)
 
@@ -190,7 +190,7 @@ func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
 			}
 			keep(t, prefix+l.name+"-top.png", top)
 			// Before anything is tapped, which scrolls it.
-			complaints(t, ctx, "a plot that is scrolled shows what it is read by", `
+			complaints(t, ctx, "a scrolled plot still shows its axis", `
 				[...document.querySelectorAll(".timeline")].flatMap(figure => { const seen = figure.getBoundingClientRect(), svg = figure.querySelector("svg");
 				  const inside = e => { const b = e.getBoundingClientRect(); return b.width > 0 && b.left >= seen.left - 2 && b.right <= seen.right + 2 };
 				  const pick = [...svg.querySelectorAll(".pick")].pop(); if (!pick) return [];
@@ -232,7 +232,7 @@ func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
 	}
 }
 
-// contrast compares the colour of every text with the background it stands on: 4.5 to 1 is what WCAG 2.2 asks of text.
+// contrast compares the colour of every text with the background it stands on: WCAG 2.2 requires 4.5 to 1 for text.
 const contrast = `(() => {
   const parse = c => { const m = c.match(/[\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m };
   const light = ([r, g, b]) => { const f = v => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4 }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b) };
@@ -242,7 +242,7 @@ const contrast = `(() => {
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     return ratio < 4.5 ? [ratio.toFixed(2) + " to 1: " + JSON.stringify(e.textContent.trim().slice(0, 40))] : [] }) })()`
 
-// The plots are what is hard to print: a page without them has no SVG, and one that breaks inside them is useless.
+// Plots are hard to print: a page break inside one makes it useless.
 func TestTheReportPrints(t *testing.T) {
 	ctx := open(t, look{"print", 1280, 900, "dark"})
 	if err := chromedp.Do(ctx, chromedp.Navigate(report(t)), chromedp.WaitReady(chromedp.CSS("#repeat"))); err != nil {
@@ -258,7 +258,7 @@ func TestTheReportPrints(t *testing.T) {
 	keep(t, "print.pdf", paper)
 }
 
-// keep leaves what was seen for people to look at.
+// keep stores a screenshot for people to look at.
 func keep(t *testing.T, name string, data []byte) {
 	t.Helper()
 	folder := os.Getenv("PICTURES")

@@ -15,12 +15,12 @@ type Ledger struct {
 	// Run is the prefix, which holds namespace, name and uid.
 	Run     string
 	Objects map[string][]byte
-	// Ended is what the run itself says of its end: which condition, why, and in words. A run that failed is lost unless a fault explains it,
+	// Ended is the final condition of the run: type, reason and message. A failed run is lost unless a fault explains it,
 	// and one that is complete has an analysis of its newest wave.
 	Ended string
 }
 
-// Seen are the versions of every object that anybody saw, by its whole key.
+// Seen are the observed versions of every object, by its full key.
 type Seen map[string]map[string]bool
 
 // Add remembers one sight of an object.
@@ -31,7 +31,7 @@ func (s Seen) Add(key, version string) {
 	s[key][version] = true
 }
 
-// Findings are what went wrong, one line each, by figure.
+// Findings lists failures by figure, one line each.
 type Findings struct {
 	Lost, Doubled, Overlaps, Stuck, Overwritten []string
 	// Trials is how many were looked at, Runs how many, Blocks how many executions of blocks, Objects how many attempts.
@@ -43,7 +43,7 @@ func (f Findings) wrong() []string {
 	return slices.Concat(f.Lost, f.Doubled, f.Overlaps, f.Stuck, f.Overwritten)
 }
 
-// attempt is what the checks need of one. The checks read the documented format and share no code with what wrote it.
+// attempt holds the fields that the checks read. The checks read the documented format and share no code with its writer.
 type attempt struct {
 	ID    string `json:"id"`
 	Trial string `json:"trial"`
@@ -83,7 +83,7 @@ var explained = map[string]struct {
 	}, 2},
 }
 
-// unexplained is what a run says of its end that no fault excuses; empty where it did not fail, or one does.
+// unexplained returns the final condition of a failed run that no fault explains, or "".
 func unexplained(ended string, injected map[string]int) string {
 	said, failed := strings.CutPrefix(ended, "Failed: ")
 	if !failed {
@@ -100,7 +100,7 @@ func unexplained(ended string, injected map[string]int) string {
 	return said
 }
 
-// Check judges runs by what they left, whatever happened to them. Injected counts the faults by their kinds.
+// Check judges runs by their ledgers and objects, after any faults. Injected counts the faults by their kinds.
 func Check(ledgers []Ledger, seen Seen, injected map[string]int) Findings {
 	var findings Findings
 	var spans []span
@@ -171,7 +171,7 @@ func (l Ledger) waves(findings *Findings) (waves []wave, last string) {
 	return waves, last
 }
 
-// trials are those of which one attempt has to count. What a wave had not done when it was stopped is in a later wave, block for block: a
+// trials returns the trials that need one counted attempt. Blocks that a stopped wave had not executed are in a later wave: a
 // fault may keep a block from its end, and never take a trial out of its middle.
 func (l Ledger) trials(waves []wave, findings *Findings) map[string]bool {
 	ended, begun := map[string]bool{}, map[string]bool{}
@@ -215,7 +215,7 @@ func (l Ledger) trials(waves []wave, findings *Findings) map[string]bool {
 	return planned
 }
 
-// count finds the run's end, and of a run that reached a verdict what became of every trial that was planned.
+// count reads the run's final condition and, if it has a verdict, the fate of every planned trial.
 func (l Ledger) count(attempts []attempt, findings *Findings) {
 	waves, last := l.waves(findings)
 	raw, analysed := l.Objects["analysis/"+last+"/analysis.json"]
@@ -321,7 +321,7 @@ func latest(a, b time.Time) string {
 	return a.Format(time.RFC3339Nano)
 }
 
-// Figure is a line of what the suite prints.
+// Figure is a line of the suite's output.
 type Figure struct {
 	Figure  string  `json:"figure"`
 	Value   float64 `json:"value"`

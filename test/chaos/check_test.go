@@ -9,7 +9,7 @@ import (
 
 const uid = "/00000000-0000-0000-0000-000000000001"
 
-// sound is what two runs leave that took turns on a node, and everything that was seen of it meanwhile.
+// sound is the state after two runs took turns on a node, with all objects observed in between.
 func sound() ([]Ledger, Seen) {
 	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	var ledgers []Ledger
@@ -83,7 +83,7 @@ func TestABlockThatIsPlannedAgainIsNotLost(t *testing.T) {
 	}
 }
 
-// cutShort is a run whose second block was cut short after so many trials when its node was lost. Another one is in its place.
+// cutShort is a run whose second block was cut short after so many trials when its node was lost. Another block replaces it.
 func cutShort(ledger *Ledger, seen Seen, after int) {
 	for slot := after; slot < 2; slot++ {
 		key, _ := attemptOf(1, slot, "pod", time.Time{})
@@ -109,7 +109,7 @@ func TestABlockThatWasCutShortIsMadeUpForByAnother(t *testing.T) {
 	}
 }
 
-// Every break is what one fault of the platform would leave, and moves one figure.
+// Each damage is the result of one platform fault, and changes one figure.
 func TestBrokenLedgersAreNamed(t *testing.T) {
 	const last = "attempts/w000-b0001/pod/w000-b0001-s00001.json"
 	cases := map[string]struct {
@@ -174,7 +174,7 @@ func TestBrokenLedgersAreNamed(t *testing.T) {
 		"a run that was judged and went on": {func(first *Ledger, _ Seen) {
 			first.Objects["waves/001/wave.json"] = []byte(`{"blocks": []}`)
 		}, "chaos.stuck", "no analysis of its newest wave"},
-		"a run that failed, whatever it says": {func(first *Ledger, _ Seen) {
+		"a failed run without a known reason": {func(first *Ledger, _ Seen) {
 			delete(first.Objects, "analysis/000/analysis.json")
 			first.Ended = "Failed: ExecutionFailed: no block left an attempt"
 		}, "chaos.lost", "ended as Failed: ExecutionFailed: no block left an attempt: no fault explains it"},

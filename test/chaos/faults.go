@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Fault is one thing that goes wrong. Heal undoes what does not mend itself; it is called after Inject in any case.
+// Fault is one injected failure. Heal undoes effects that do not recover by themselves; it is always called after Inject.
 type Fault interface {
 	Inject(ctx context.Context) error
 	Heal(ctx context.Context) error
@@ -37,7 +37,7 @@ const (
 	nodeGrace    = 40 * time.Second
 )
 
-// makes are the faults by name. The clock is missing: the one of this machine is everybody's, and a time namespace leaves
+// makes are the faults by name. There is no fault of the clock, because all processes share this machine's, and a time namespace leaves
 // CLOCK_REALTIME alone, so that a step cannot be kept to the cluster.
 var makes = []struct {
 	Kind
@@ -124,7 +124,7 @@ func everything(_ context.Context, w *world, _ uint64) ([]process, error) {
 	return w.node.members(func(int, string) bool { return true })
 }
 
-// killing ends processes without a word. What Kubernetes does not start again, the cluster's command does.
+// killing sends SIGKILL to processes. The cluster's command restarts those that Kubernetes does not.
 type killing struct {
 	w      *world
 	draw   uint64
@@ -158,7 +158,7 @@ func (f *killing) Heal(ctx context.Context) error {
 // reboot ends all processes of the node.
 type reboot struct{ killing }
 
-// Inject looks again for what was started while the others died.
+// Inject searches again for processes that started while the others died.
 func (f *reboot) Inject(ctx context.Context) error {
 	for range 3 {
 		if err := f.killing.Inject(ctx); err != nil {
@@ -170,14 +170,14 @@ func (f *reboot) Inject(ctx context.Context) error {
 }
 
 func (f *reboot) Heal(ctx context.Context) error {
-	// A kubelet that was killed while it wrote this refuses to start, and says to remove it; what is tested here is not the kubelet.
+	// A kubelet that was killed while it wrote this file fails to start until the file is removed. The kubelet is not under test here.
 	if err := os.Remove(filepath.Join(f.w.node.state, "kubelet", "cpu_manager_state")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return f.killing.Heal(ctx)
 }
 
-// freezing stops processes, which stay where they are and answer nobody.
+// freezing stops processes with SIGSTOP, so that they answer no request.
 type freezing struct {
 	w         *world
 	draw      uint64
@@ -266,7 +266,7 @@ func (f *full) Inject(ctx context.Context) error {
 		return err
 	}
 	if size := volume.Blocks * uint64(volume.Bsize); size > largestVolume {
-		return fmt.Errorf("the store's volume has %d bytes: it is not one of its own, and is not filled", size)
+		return fmt.Errorf("the store's volume has %d bytes, so it is not a dedicated one and is not filled", size)
 	}
 	f.file = filepath.Join(data, "chaos-filler")
 	filler, err := os.Create(f.file)
@@ -304,7 +304,7 @@ func (f *full) Heal(ctx context.Context) error {
 	})
 }
 
-// away takes the store's Service away while a block runs and uploads what it measured.
+// away removes the store's Service while a block runs and uploads its attempts.
 type away struct {
 	w    *world
 	draw uint64
@@ -421,7 +421,7 @@ func (f *staleLeader) Inject(ctx context.Context) error {
 func (f *staleLeader) Heal(ctx context.Context) error {
 	thawed := signalAll(f.processes, syscall.SIGCONT)
 	if f.replaced {
-		// It goes on with what it was about to write until it notices.
+		// It completes pending writes until it notices.
 		thawed = errors.Join(thawed, wait(ctx, time.Minute, "the operator that led before has ended", func(context.Context) error {
 			return stillThere(f.processes)
 		}))
@@ -448,7 +448,7 @@ func (f *staleLeader) leader(ctx context.Context) (*corev1.Pod, error) {
 func leaderOf(lease *coordinationv1.Lease, pods []corev1.Pod) (*corev1.Pod, error) {
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 	if holder == "" || lease.Spec.AcquireTime == nil {
-		return nil, fmt.Errorf("nobody leads: %w", errNoVictim)
+		return nil, fmt.Errorf("no leader: %w", errNoVictim)
 	}
 	name, _, _ := strings.Cut(holder, "_")
 	for i := range pods {
@@ -462,7 +462,7 @@ func leaderOf(lease *coordinationv1.Lease, pods []corev1.Pod) (*corev1.Pod, erro
 		}
 		return &pods[i], nil
 	}
-	return nil, fmt.Errorf("the leader %s is none of %d pods: %w", holder, len(pods), errNoVictim)
+	return nil, fmt.Errorf("the leader %s is not one of %d pods: %w", holder, len(pods), errNoVictim)
 }
 
 // outOfMemory leaves the container of a block no more than it has, until the kernel kills in it.

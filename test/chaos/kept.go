@@ -13,7 +13,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// cluster is what a suite's runs have in the API server.
+// cluster holds the objects of a suite's runs in the API server.
 type cluster struct {
 	runs   []assayv1alpha1.BenchmarkRun
 	leases []coordinationv1.Lease
@@ -33,7 +33,7 @@ func (w *world) cluster(ctx context.Context) (cluster, error) {
 	return cluster{runs.Items, leases.Items, nodes.Items, pods.Items}, err
 }
 
-// going are the runs that have not ended, with what they say of it.
+// going are the unfinished runs, with their conditions.
 func (c cluster) going() []string {
 	var out []string
 	for i := range c.runs {
@@ -44,7 +44,7 @@ func (c cluster) going() []string {
 	return out
 }
 
-// kept is what runs have that ended: a node, by a lease or a taint, or a pod that is alive.
+// kept lists resources that finished runs leaked: a leased or tainted node, or a running pod.
 func (c cluster) kept() []string {
 	over := map[string]string{}
 	for i := range c.runs {
@@ -78,7 +78,7 @@ func (c cluster) kept() []string {
 	return out
 }
 
-// describe is where a run stands, for whoever asks why it has not ended.
+// describe returns the state of a run that has not finished.
 func describe(run *assayv1alpha1.BenchmarkRun) string {
 	lines := []string{fmt.Sprintf("%s is %s: %s", run.Name, run.Status.Phase, run.Status.Progress)}
 	for _, condition := range run.Status.Conditions {

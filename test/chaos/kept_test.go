@@ -37,16 +37,16 @@ func TestWhatRunsKeepThatEnded(t *testing.T) {
 		ended bool
 		says  string
 	}{
-		"a lease of a run that has ended":     {lease, true, "Lease node-1 is held by first"},
-		"a lease of a run that goes on":       {lease, false, ""},
-		"a taint of a run that has ended":     {taint, true, "Node node-1 has the taint assay.dev/leased of first"},
-		"a taint of a run that goes on":       {taint, false, ""},
-		"a pod of a run that has ended":       {pod(corev1.PodRunning), true, "Pod block is Running and of first"},
-		"a pod that waits for a node":         {pod(corev1.PodPending), true, "Pod block is Pending and of first"},
-		"a pod that has ended":                {pod(corev1.PodFailed), true, ""},
-		"a pod of a run that goes on":         {pod(corev1.PodRunning), false, ""},
-		"a lease that nobody holds":           {cluster{leases: []coordinationv1.Lease{{}}}, true, ""},
-		"a lease of a run of somebody else's": {cluster{leases: []coordinationv1.Lease{{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a/b/c")}}}}, true, ""},
+		"a lease of a run that has ended":    {lease, true, "Lease node-1 is held by first"},
+		"a lease of a run that goes on":      {lease, false, ""},
+		"a taint of a run that has ended":    {taint, true, "Node node-1 has the taint assay.dev/leased of first"},
+		"a taint of a run that goes on":      {taint, false, ""},
+		"a pod of a run that has ended":      {pod(corev1.PodRunning), true, "Pod block is Running and of first"},
+		"a pod that waits for a node":        {pod(corev1.PodPending), true, "Pod block is Pending and of first"},
+		"a pod that has ended":               {pod(corev1.PodFailed), true, ""},
+		"a pod of a run that goes on":        {pod(corev1.PodRunning), false, ""},
+		"a lease without a holder":           {cluster{leases: []coordinationv1.Lease{{}}}, true, ""},
+		"a lease of a run outside the suite": {cluster{leases: []coordinationv1.Lease{{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a/b/c")}}}}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.there.runs = []assayv1alpha1.BenchmarkRun{aRun("first", tc.ended)}
@@ -87,7 +87,7 @@ func TestTheShortSuiteLeavesOutWhatIsLongAndWhatTakesTheStore(t *testing.T) {
 		t.Errorf("kinds that are named: %v (%v)", named, err)
 	}
 	if _, err := chosen("earthquake", true); err == nil || !strings.Contains(err.Error(), "node-rebooted") {
-		t.Errorf("a kind that nobody knows: %v", err)
+		t.Errorf("an unknown kind: %v", err)
 	}
 }
 
@@ -123,11 +123,11 @@ func TestWhoLeads(t *testing.T) {
 	}{
 		"the first of two":              {ptr.To("assay-operator-a_5a0c"), "assay-operator-a", ""},
 		"one with a longer name":        {ptr.To("assay-operator-ab_5a0c"), "assay-operator-ab", ""},
-		"one that is gone":              {ptr.To("assay-operator-x_5a0c"), "", "assay-operator-x_5a0c is none of 4 pods"},
+		"one that is gone":              {ptr.To("assay-operator-x_5a0c"), "", "assay-operator-x_5a0c is not one of 4 pods"},
 		"one whose process began later": {ptr.To("assay-operator-c_5a0c"), "", "that led is gone"},
 		"one whose process has ended":   {ptr.To("assay-operator-d_5a0c"), "", "that led is gone"},
-		"nobody, at the moment":         {ptr.To(""), "", "nobody leads"},
-		"nobody, since there is no":     {nil, "", "nobody leads"},
+		"no holder at the moment":       {ptr.To(""), "", "no leader"},
+		"no holder, since there is no":  {nil, "", "no leader"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := leaderOf(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: tc.holder, AcquireTime: &acquired}}, pods)
@@ -144,7 +144,7 @@ func TestWhoLeads(t *testing.T) {
 	}
 }
 
-// What explains that a run failed is a fault that there is.
+// Only existing faults explain a failed run.
 func TestEveryExplanationIsAFault(t *testing.T) {
 	for reason, excuse := range explained {
 		for _, name := range excuse.by {

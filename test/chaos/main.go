@@ -44,10 +44,10 @@ func main() {
 		duration = flag.Duration("duration", time.Hour, "no fault begins later than this")
 		pause    = flag.Duration("pause", 5*time.Second, "between two faults, on average")
 		settle   = flag.Duration("settle", 8*time.Minute, "how long runs may take to end after the last fault")
-		limit    = flag.Duration("limit", 3*time.Hour, "for all of it: what has not ended by then is judged as it is")
-		short    = flag.Bool("short", false, "leave out the kinds that take minutes, and those that need a store of their own")
+		limit    = flag.Duration("limit", 3*time.Hour, "limit for the whole suite: unfinished runs are judged in their current state")
+		short    = flag.Bool("short", false, "leave out the kinds that take minutes, and those that need a dedicated store")
 		only     = flag.String("kinds", "", "names of kinds, joined by commas; default: all")
-		out      = flag.String("out", "", "folder for the ledgers and what was found")
+		out      = flag.String("out", "", "folder for the ledgers and findings")
 		list     = flag.Bool("list", false, "print the schedule and hurt nothing")
 	)
 	flag.Parse()
@@ -102,7 +102,7 @@ func connect() (*world, error) {
 		return nil, err
 	}
 	config.QPS = -1
-	// A frozen API server answers nobody.
+	// A frozen API server does not answer.
 	config.Timeout = 20 * time.Second
 	kube, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
@@ -119,7 +119,7 @@ func connect() (*world, error) {
 	}, nil
 }
 
-// suite is what is asked for.
+// suite holds the options.
 type suite struct {
 	seed                           uint64
 	kinds                          []Kind
@@ -170,7 +170,7 @@ func run(ctx context.Context, s suite) error {
 		})
 	})
 
-	// What finds nothing to hurt is no fault, and others are injected in its place.
+	// A fault without a target does not count, and another one replaces it.
 	injected := hurt(limited, w, Schedule(s.seed, s.kinds, 2*s.faults, s.pause), s.faults, s.duration)
 	enough()
 	workers.Wait()
@@ -200,12 +200,12 @@ func run(ctx context.Context, s suite) error {
 	if err := errors.Join(healed, s.verdict(findings, injected)); err != nil {
 		return err
 	}
-	// What showed nothing is in nobody's way afterwards; its ledgers stay.
+	// A suite without findings removes its objects; its ledgers stay.
 	return w.kube.DeleteAllOf(judging, &assayv1alpha1.BenchmarkRun{}, client.InNamespace(namespace),
 		client.MatchingLabels{suiteLabel: w.suite})
 }
 
-// verdict is why a suite did not show what it was to show.
+// verdict returns why a suite proved nothing.
 func (s suite) verdict(findings Findings, injected map[string]int) error {
 	var out []error
 	if wrong := len(findings.wrong()); wrong > 0 {
@@ -252,14 +252,14 @@ func submit(ctx context.Context, w *world) {
 		if err != nil || len(there.going()) >= atOnceRuns {
 			return
 		}
-		// A frozen API server may have made it all the same.
+		// A frozen API server may have created it nevertheless.
 		if err := w.kube.Create(ctx, smallRun(w.suite, next)); err == nil || apierrors.IsAlreadyExists(err) {
 			next++
 		}
 	})
 }
 
-// hurt injects what the schedule says until so many faults came about, and counts them by their kinds.
+// hurt injects the faults of the schedule until the requested number took effect, and counts them by kind.
 func hurt(ctx context.Context, w *world, events []Event, faults int, duration time.Duration) map[string]int {
 	makeOf := map[string]func(*world, uint64) Fault{}
 	for _, made := range makes {
@@ -280,7 +280,7 @@ func hurt(ctx context.Context, w *world, events []Event, faults int, duration ti
 		} else {
 			say("%s was not injected: %v", event.Kind, err)
 		}
-		// Not under ctx: what was stopped has to go on when the suite is stopped.
+		// Not under ctx, because stopped processes must continue when the suite is interrupted.
 		if err := fault.Heal(context.WithoutCancel(ctx)); err != nil {
 			say("%s is not healed: %v", event.Kind, err)
 		}
@@ -295,7 +295,7 @@ func pause(ctx context.Context, duration time.Duration) {
 	}
 }
 
-// allEnded reports which runs go on, and what those have still that ended.
+// allEnded returns the unfinished runs, and the resources that finished runs leaked.
 func allEnded(ctx context.Context, w *world) error {
 	there, err := w.cluster(ctx)
 	if err != nil {

@@ -17,11 +17,11 @@ type process struct {
 	start uint64
 }
 
-// node is what the embedded cluster left on this machine: the only processes that this suite may hurt.
+// node holds the processes of the embedded cluster on this machine, the only ones that this suite may kill.
 type node struct {
 	// name of the cluster's cgroup and network namespace, and the folder that dies with it.
 	name, state string
-	// tool is the cluster's command, which repairs what is dead.
+	// tool is the cluster's command, which restarts dead components.
 	tool string
 }
 
@@ -30,7 +30,7 @@ func startOf(pid int) (uint64, error) {
 	return now.start, err
 }
 
-// stat is what is read of a process.
+// stat holds the fields of a process's stat file.
 type stat struct {
 	state   string
 	parent  int
@@ -78,8 +78,8 @@ func signalAll(processes []process, signal syscall.Signal) error {
 	return failed
 }
 
-// stillThere names the first of some processes that has not ended. A zombie has, unless threads of it work on: nobody has
-// asked yet how.
+// stillThere names the first of some processes that has not ended. A zombie has ended and waits to be reaped, unless other threads of the
+// process still run.
 func stillThere(processes []process) error {
 	for _, one := range processes {
 		if now, err := statOf(one.pid); err == nil && now.start == one.start && (now.state != "Z" || now.threads > 1) {
@@ -121,7 +121,7 @@ func (n node) members(pick func(pid int, cgroups string) bool) ([]process, error
 			continue
 		}
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-		// Whatever is not in the cluster's own cgroup is somebody else's.
+		// Processes outside the cluster's cgroup do not belong to it.
 		if err != nil || !strings.Contains(string(raw), ":/"+n.name+"/") || !pick(pid, string(raw)) {
 			continue
 		}

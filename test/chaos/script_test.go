@@ -11,7 +11,7 @@ import (
 
 const figure = `{"figure":"security.tenant_attacks_succeeded","value":0,"unit":"1","low":0,"high":3.4,"samples":20}`
 
-// script runs hack/chaos.sh in a tree of its own, where every program says what it is called with, on both outputs.
+// script runs hack/chaos.sh in a temporary tree, where every program prints its arguments on both outputs.
 func script(t *testing.T, environment []string, tests string, arguments ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	folder := t.TempDir()
@@ -57,15 +57,15 @@ func TestTheSuitesPrintFiguresAndNothingElse(t *testing.T) {
 		fails             bool
 		says              []string
 	}{
-		"attacks on a cluster of their own":    {what: "attack", tests: logged, want: figure + "\n", says: []string{"cluster up", "cluster down"}},
+		"attacks on a dedicated cluster":       {what: "attack", tests: logged, want: figure + "\n", says: []string{"cluster up", "cluster down"}},
 		"attacks on the cluster that is there": {what: "attack", tests: logged, environment: running, want: figure + "\n"},
 		"attacks of which one succeeds":        {what: "attack", tests: logged + "; exit 1", environment: running, want: figure + "\n", fails: true},
 		"attacks that end without a figure":    {what: "attack", tests: ":", environment: running, fails: true, says: []string{"without a figure"}},
 		"attacks that end before they begin":   {what: "attack", tests: "exit 1", environment: running, fails: true},
 		"faults, and attacks afterwards":       {what: "chaos", tests: logged, environment: running, want: `{"figure":"chaos.faults"}` + "\n" + figure + "\n", says: []string{"-faults 200"}},
 		"a few faults":                         {what: "smoke", environment: running, tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-faults 10 -least 6", "-limit 4m", "-short", "-seed 1"}},
-		"faults that somebody chose":           {what: "smoke", environment: append(running, "SEED=7", "FAULTS=node-rebooted,pod-deleted"), tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-seed 7 -kinds node-rebooted,pod-deleted"}},
-		"what nobody knows":                    {what: "charm", environment: running, tests: ":", fails: true, says: []string{"chaos, smoke and attack"}},
+		"selected faults":                      {what: "smoke", environment: append(running, "SEED=7", "FAULTS=node-rebooted,pod-deleted"), tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-seed 7 -kinds node-rebooted,pod-deleted"}},
+		"an unknown command":                   {what: "charm", environment: running, tests: ":", fails: true, says: []string{"chaos, smoke and attack"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, err := script(t, tc.environment, tc.tests, tc.what)

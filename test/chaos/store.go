@@ -26,7 +26,7 @@ type objects struct{ client *minio.Client }
 
 func openObjects(ctx context.Context, w *world) (*objects, error) {
 	var secret corev1.Secret
-	// Each run namespace has keys of its own. Root's reach all of them, whoever the suite hurts.
+	// Each run namespace has separate keys. The root keys reach all of them.
 	if err := w.kube.Get(ctx, client.ObjectKey{Namespace: system, Name: "assay-minio-root"}, &secret); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func dialInside(ctx context.Context, namespace, address string) (conn net.Conn, 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// The thread ends with the goroutine, as it is never unlocked, and nobody else gets one of another namespace.
+		// The thread ends with the goroutine, as it is never unlocked, so no other goroutine runs in the namespace.
 		runtime.LockOSThread()
 		var file *os.File
 		if file, err = os.Open(filepath.Join("/run/netns", namespace)); err != nil {

@@ -30,7 +30,7 @@ var errNoVictim = errors.New("nothing there to hurt")
 type world struct {
 	kube client.Client
 	node node
-	// suite is what the names of this suite's runs begin with: those of an earlier one may be there still.
+	// suite is the name prefix of this suite's runs, since runs of an earlier suite may still exist.
 	suite string
 }
 
@@ -96,7 +96,7 @@ func container(pod *corev1.Pod, name string) string {
 	return ""
 }
 
-// repair starts what is dead of the cluster itself.
+// repair restarts dead components of the cluster.
 func (w *world) repair(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -167,7 +167,7 @@ func smallRun(suite string, number int) *assayv1alpha1.BenchmarkRun {
 	}
 }
 
-// ended is what a run says of its end; empty while it has none.
+// ended returns the final condition of a run, or "".
 func ended(run *assayv1alpha1.BenchmarkRun) string {
 	for _, condition := range run.Status.Conditions {
 		if (condition.Type == assayv1alpha1.ConditionFailed || condition.Type == assayv1alpha1.ConditionComplete) &&

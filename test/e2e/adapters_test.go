@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A compiled Go test runs in an empty image as it is; its lines become samples, and what it printed stays in the ledger.
+// A compiled Go test runs in an empty image as it is; its lines become samples, and its output stays in the ledger.
 func TestAGoBenchmarkRunsUnmodified(t *testing.T) {
 	long(t)
 	const name = "example-go-test-smoke"
@@ -41,7 +41,7 @@ func TestAGoBenchmarkRunsUnmodified(t *testing.T) {
 		}
 		raw, _ := attempt["output"].([]any)
 		if len(raw) != 1 || !strings.Contains(raw[0].(map[string]any)["text"].(string), "BenchmarkJoin/way="+attempt["arm"].(string)) {
-			t.Errorf("attempt %s keeps the output %v, want what the benchmark printed", id, raw)
+			t.Errorf("attempt %s has the output %v, want the benchmark's output", id, raw)
 		}
 	}
 }

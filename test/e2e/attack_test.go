@@ -25,9 +25,9 @@ import (
 	"assay.dev/assay/operator/test/attacks"
 )
 
-var attackSuite = flag.Bool("attack", false, "with the attacks that are tests of their own, and the figure")
+var attackSuite = flag.Bool("attack", false, "with the attacks that are separate tests, and the figure")
 
-// byName are the attacks that take nodes, and tests those that are tests of their own.
+// byName are the attacks that take nodes, and tests are the separate tests.
 var (
 	byName = map[string]func(*testing.T){
 		"metrics without a token":                                          closed("https:assay-operator:metrics", "/metrics"),
@@ -194,7 +194,7 @@ func aBlocksPod(t *testing.T, name string) (pod corev1.Pod) {
 	return pod
 }
 
-// fillsTheDisk looks for a place in a pod that nothing bounds: what would be written there is the node's.
+// fillsTheDisk looks for an unbounded location in a pod, which could fill the node's disk.
 func fillsTheDisk(t *testing.T) {
 	var pods corev1.PodList
 	if err := kube.List(t.Context(), &pods, client.InNamespace(system)); err != nil || len(pods.Items) == 0 {
@@ -208,13 +208,13 @@ func fillsTheDisk(t *testing.T) {
 		}
 		for _, container := range append(slices.Clone(pod.Spec.InitContainers), pod.Spec.Containers...) {
 			if container.Resources.Limits.StorageEphemeral().IsZero() {
-				t.Errorf("container %s of pod %s may write what it likes", container.Name, pod.Name)
+				t.Errorf("container %s of pod %s may write without a limit", container.Name, pod.Name)
 			}
 		}
 	}
 }
 
-// unrestrictedPod asks for what Pod Security refuses, in a namespace as the chart makes it.
+// unrestrictedPod requests a pod that Pod Security rejects, in a namespace as the chart makes it.
 func unrestrictedPod(t *testing.T) {
 	const made = "attack-made"
 	manifest := command(t, "helm", "template", "assay", "charts/assay", "-n", system, "--show-only", "templates/runs/namespaces.yaml",
@@ -271,7 +271,7 @@ func credentialsOfAProgram(t *testing.T) {
 			}
 		}
 	}
-	// Kubernetes itself judges the pod: what is in it may run where only restricted pods may.
+	// Kubernetes itself checks that the pod is restricted.
 	strict := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "attack-restricted",
 		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
 	if err := kube.Create(t.Context(), strict); err != nil && !apierrors.IsAlreadyExists(err) {

@@ -12,7 +12,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// What a workload can do wrong: the run ends, says so, and keeps every attempt.
+// A workload fails in different ways: the run ends, reports it, and records every attempt.
 func TestWorkloadsThatMisbehave(t *testing.T) {
 	long(t)
 	cases := map[string]struct {
@@ -80,10 +80,10 @@ func keepsEveryAttempt(t *testing.T, run *assayv1alpha1.BenchmarkRun, outcome st
 	return found
 }
 
-// A parameter value arrives byte for byte, whatever it contains, through Argo and everything else.
+// A parameter value with any content arrives unchanged, byte for byte, through Argo and all other parts.
 func TestAParameterValueArrivesVerbatim(t *testing.T) {
 	hostile := "{{workflow.name}} {{=1+1}} \"double\" 'single'\nsecond line; $(touch /tmp/x) `id` $(rows) \\n %s &|<> \u00e9"
-	// The program knows the flag, refuses the value and exits non-zero, quoting it: proof of what really arrived.
+	// The program knows the flag, refuses the value and exits non-zero, quoting it, which proves its content.
 	run := inline(smallScan("verbatim", 3), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 		tpl.Parameters = append(tpl.Parameters, assayv1alpha1.Parameter{Name: "path"})
 	})
@@ -146,7 +146,7 @@ func with(run *assayv1alpha1.BenchmarkRun, edit func(*assayv1alpha1.BenchmarkRun
 	return run
 }
 
-// MinIO away, then back with nothing in it, then whole: the run waits, says what is wrong each time, and completes.
+// MinIO is unavailable, then empty, then restored: the run waits, reports each fault, and completes.
 func TestARunWaitsForItsLedger(t *testing.T) {
 	long(t)
 	const name = "patient"

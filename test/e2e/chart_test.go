@@ -30,7 +30,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The commands that the chart's notes say to type next do what they say.
+// The commands in the chart's notes work.
 func TestTheNotesAreCommandsThatWork(t *testing.T) {
 	const study = "pir-batch-scan"
 	t.Cleanup(func() { remove(t, study) })
@@ -44,7 +44,7 @@ func TestTheNotesAreCommandsThatWork(t *testing.T) {
 		typed = strings.ReplaceAll(strings.Replace(typed, "assay doctor", "bin/assay doctor", 1), "benchmarkrun NAME", "benchmarkrun "+study)
 		switch {
 		case strings.Contains(typed, "port-forward"):
-			// Any port of this machine may be taken: what is asked for is that it can be forwarded at all.
+			// Any port of this machine may be in use, so another one is forwarded.
 			untilItSays(t, typed+" --address 127.0.0.1", "Forwarding from", "address already in use")
 		case strings.HasSuffix(typed, "--watch"):
 			untilItSays(t, typed, study)
@@ -97,7 +97,7 @@ const (
 	ownEndpoint = "minio." + storage + ".svc:9000"
 )
 
-// The release is moved to a store of one's own, over TLS with a certificate that nobody knows: the run says so, and so does
+// The release is moved to an external store over TLS with an unknown certificate: the run reports it, and so does
 // doctor; with the authority's certificate it goes on and completes, in a namespace that takes restricted pods only. Then
 // the release is rolled back.
 func TestAStoreOfOnesOwnOverTLS(t *testing.T) {
@@ -158,7 +158,7 @@ func deployedRevision(t *testing.T) string {
 	return ""
 }
 
-// startStore runs a MinIO with a certificate of its own authority, whose certificate is in the file that is returned.
+// startStore runs a MinIO with a certificate of a new authority, and returns the file of the authority's certificate.
 func startStore(t *testing.T) string {
 	t.Helper()
 	var bundled appsv1.StatefulSet

@@ -74,7 +74,7 @@ func TestEveryCommandOnARealRun(t *testing.T) {
 	if out := command(t, "bin/assay", "run", file, "-n", namespace, "-o", "name"); out != "benchmarkrun.assay.dev/cli\n" {
 		t.Errorf("assay run prints %q", out)
 	}
-	exits(t, 1, "exists already", "bin/assay", "run", file, "-n", namespace)
+	exits(t, 1, "exists, and a run cannot be restarted", "bin/assay", "run", file, "-n", namespace)
 	t.Run("while it runs", func(t *testing.T) { whileItRuns(t, name) })
 
 	followed := strings.Split(strings.TrimSpace(command(t, "bin/assay", "watch", name, "-n", namespace, "-o", "json")), "\n")
@@ -106,7 +106,7 @@ func whileItRuns(t *testing.T, name string) {
 		}
 		return false, conditions(getRun(t, name))
 	})
-	exits(t, 1, "--wait waits for it", "bin/assay", "gate", name, "-n", namespace, "--wait", "0")
+	exits(t, 1, "wait for it with --wait", "bin/assay", "gate", name, "-n", namespace, "--wait", "0")
 	exits(t, 1, "no analysis yet", "bin/assay", "results", name, "-n", namespace)
 	exits(t, 1, "did you mean cli?", "bin/assay", "get", "clj", "-n", namespace)
 	exits(t, 0, "REMAINING", "bin/assay", "get", "-n", namespace, "-o", "wide")
@@ -167,7 +167,7 @@ func whenItHasEnded(t *testing.T, name string) {
 	theDAGReadsAsTheExperiment(t, name)
 }
 
-// theDAGReadsAsTheExperiment looks at what Argo's UI shows of the run's first wave.
+// theDAGReadsAsTheExperiment checks the first wave as Argo's UI shows it.
 func theDAGReadsAsTheExperiment(t *testing.T, name string) {
 	type parameter struct{ Name, Value string }
 	workflow := parse[struct {

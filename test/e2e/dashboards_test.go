@@ -19,7 +19,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// board is what a test needs of a Grafana dashboard.
+// board holds the fields of a Grafana dashboard that the tests read.
 type board struct {
 	UID    string                    `json:"uid"`
 	Time   struct{ From, To string } `json:"time"`
@@ -54,7 +54,7 @@ var mayBeEmpty = map[string]string{
 	"Newest points":       "no schedule follows a program there",
 }
 
-// overItsTime are queries that have an answer only while the run goes on: nobody holds a node after it.
+// overItsTime are queries that have an answer only while the run is active, because a finished run holds no node.
 var overItsTime = []string{"Nodes C"}
 
 // boards reads the dashboards in a ConfigMap.
@@ -110,7 +110,7 @@ func at(when time.Time) string {
 	return strconv.FormatFloat(float64(when.UnixMilli())/1000, 'f', 3, 64)
 }
 
-// check asks Prometheus what the panels of a dashboard ask, from and to times as Grafana would.
+// check sends the queries of a dashboard's panels to Prometheus, with time ranges as Grafana sends them.
 func (b *board) check(t *testing.T, from, to time.Time, variables map[string]string) {
 	t.Helper()
 	variables = maps.Clone(variables)
@@ -180,7 +180,7 @@ func TestPrometheusAndEveryPanelShowAFinishedRun(t *testing.T) {
 	})
 }
 
-// ownBoards are what Grafana's sidecar would find of a run.
+// ownBoards returns the dashboards of a run that Grafana's sidecar would find.
 func ownBoards(t *testing.T, run string) []corev1.ConfigMap {
 	t.Helper()
 	var list corev1.ConfigMapList

@@ -136,7 +136,7 @@ func TestSuspendHoldsNewBlocksAndCancelKeepsWhatWasMeasured(t *testing.T) {
 	})
 	analysis := results(t, name)
 	if used, missing := number(t, analysis, "trials", "used"), number(t, analysis, "trials", "missing"); used == 0 || missing == 0 {
-		t.Errorf("used %d, missing %d: a cancelled run keeps what it measured and says what is missing", used, missing)
+		t.Errorf("used %d, missing %d: a cancelled run must keep its measurements and report missing trials", used, missing)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestARunThatIsDeletedMidwayLeavesNoPod(t *testing.T) {
 	})
 }
 
-// A few faults of the fault suite, by its seed. What it prints says what was injected, and what went wrong.
+// A few faults of the fault suite, by its seed. Its output lists the injected faults and the failures.
 func TestAFewFaultsLoseNothing(t *testing.T) {
 	long(t)
 	t.Setenv("CHAOS_CLUSTER", "running")

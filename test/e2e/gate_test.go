@@ -86,7 +86,7 @@ func TestAPipelineGoesOnOnlyIfTheVerdictIsGo(t *testing.T) {
 			edit: asArtifact(manifestParameter(`bound: "1.5"`, `bound: "100000"`)), run: "release",
 			phase: "Failed", says: []string{"exit code 4", "the verdict is NoGo: gate fast-enough of proposed"},
 		},
-		// What is no manifest reaches the program that reads manifests, and nothing else.
+		// An invalid manifest reaches only the program that reads manifests.
 		"gate-garbage": {
 			edit: func(spec map[string]any) {
 				spec["arguments"].(map[string]any)["parameters"].([]any)[0].(map[string]any)["value"] = "$(exit 0); `exit 0`; \"; exit 0 #"

@@ -11,7 +11,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// hostileRun compares a program with one that says it takes twenty times as long and attacks whatever measures it.
+// hostileRun compares a program with one that reports twenty times its duration and attacks the runner.
 func hostileRun(name, attack string) *assayv1alpha1.BenchmarkRun {
 	return &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -52,7 +52,7 @@ func TestAHostileCandidateChangesNothing(t *testing.T) {
 			want = 0.0257
 			said, _ := attempt["stderrTail"].(string)
 			if !strings.Contains(said, "refused") {
-				t.Errorf("attempt %v does not say what came of its attacks: %q", attempt["id"], said)
+				t.Errorf("attempt %v does not report the results of its attacks: %q", attempt["id"], said)
 			}
 			for line := range strings.Lines(said) {
 				// That a daemon can be started is no harm: it does not outlive its trial.

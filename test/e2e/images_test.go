@@ -58,7 +58,7 @@ func TestTwoImagesAreCompared(t *testing.T) {
 			t.Errorf("attempt %s of arm %s says image %q, want %q", id, arm, got, want)
 		}
 		if softKey(attempt, "imageFilesDigest") == "" {
-			t.Errorf("attempt %s has no digest of what was copied", id)
+			t.Errorf("attempt %s has no digest of the copied program", id)
 		}
 		if digests[arm] == nil {
 			digests[arm] = map[string]bool{}

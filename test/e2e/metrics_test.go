@@ -16,8 +16,8 @@ import (
 
 // notHere are the metrics of the reference that a finished run of this test does not have, and why.
 var notHere = map[string]string{
-	"assay_ledger_stored_bytes":           "no policy bounds what is stored here",
-	"assay_ledger_stored_objects":         "no policy bounds what is stored here",
+	"assay_ledger_stored_bytes":           "no policy limits storage here",
+	"assay_ledger_stored_objects":         "no policy limits storage here",
 	"assay_search_load":                   "only a run with spec.search searches",
 	"assay_search_value":                  "only a run with spec.search searches",
 	"assay_metrics_left_out_series":       "the run is far below the bounds",

@@ -22,7 +22,7 @@ const (
 	beyond     = "e2e-beyond"
 	// metadata is where clouds give out the credentials of their nodes.
 	metadata = "169.254.169.254"
-	// outside is an address of nobody (RFC 5737), as one of the internet.
+	// outside is an unassigned address (RFC 5737) that stands for the internet.
 	outside = "203.0.113.7"
 )
 
@@ -69,7 +69,7 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 		})
 		cutOff(t, "as-a-run", what, to)
 	}
-	// Nobody but Prometheus, by the operator's own policy; a run's pod not even as far as there.
+	// Only Prometheus, by the operator's policy; a run's pod cannot even reach the operator.
 	cutOff(t, "as-anybody", "the operator's metrics", metrics)
 	cutOff(t, "as-a-run", "the operator's metrics", metrics)
 	for component, port := range map[string]string{"argo-server": "web", "argo-controller": "metrics", "prometheus": "web",
@@ -188,7 +188,7 @@ func connect(from, to string) (string, error) {
 	return try("kubectl", "-n", namespace, "exec", from, "--", "/probe", "connect", to)
 }
 
-// cutOff asks once: what a policy forbids is forbidden from the pod's first packet on. Nothing answers, not even a refusal.
+// cutOff tries once, because a policy drops packets from the pod's first one on. There is no answer, not even a refusal.
 func cutOff(t *testing.T, from, what, to string) {
 	t.Helper()
 	if out, err := connect(from, to); err == nil || !strings.Contains(out, "i/o timeout") {

@@ -29,7 +29,7 @@ func TestEveryReplicaHasAPodOfItsOwn(t *testing.T) {
 	t.Cleanup(func() { remove(t, name) })
 	command(t, "kubectl", "apply", "-n", namespace, "-f",
 		edited(t, study+"pods.yaml", `operations: "40000"`, `operations: "2000"`, "min: 10, max: 16", "min: 3, max: 3",
-			// Without a CPU of their own the replicas work on that of the clients.
+			// Without exclusive CPUs the replicas share the CPU of the clients.
 			"  budget:", "  environment: {noise: {steal: \"off\", otherWork: \"off\"}}\n  budget:"))
 	run := untilComplete(t, name, 5*time.Minute)
 	if run.Status.Verdict == assayv1alpha1.VerdictInvalid {

@@ -23,7 +23,7 @@ func smallScan(name string, blocks int32) *assayv1alpha1.BenchmarkRun {
 				{Name: "fused-m4r", Parameters: values{"strategy": "fused-m4r"}},
 			},
 			Design: assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: blocks, Max: blocks}},
-			// These tests count trials, whatever else happens on the machine.
+			// These tests count trials even if the machine does other work.
 			Environment: &assayv1alpha1.Environment{OnViolation: assayv1alpha1.ViolationWarn},
 			// Nor does a verdict say how fast the machine was: no interval of a few blocks reaches a hundredth of the loop.
 			Gates: []assayv1alpha1.Gate{
@@ -47,7 +47,7 @@ func wins(t *testing.T, run *assayv1alpha1.BenchmarkRun, candidate, because stri
 	}
 }
 
-// inline gives the run a template of its own, made from the shipped program with other arguments.
+// inline gives the run an inline template, made from the shipped program with other arguments.
 func inline(run *assayv1alpha1.BenchmarkRun, edit func(*assayv1alpha1.BenchmarkTemplateSpec)) *assayv1alpha1.BenchmarkRun {
 	run.Spec.TemplateRef = nil
 	run.Spec.Template = &assayv1alpha1.BenchmarkTemplateSpec{

@@ -56,7 +56,7 @@ func digestOf(t *testing.T, archive string) string {
 	}
 }
 
-// nightly creates a schedule that measures what CI records of a series, every minute. At the end of the test nothing of it is left but its
+// nightly creates a schedule that measures the recorded revisions of a series every minute. At the end of the test everything is removed but its
 // history.
 func nightly(t *testing.T, series string) *assayv1alpha1.BenchmarkSchedule {
 	t.Helper()
@@ -67,7 +67,7 @@ func nightly(t *testing.T, series string) *assayv1alpha1.BenchmarkSchedule {
 			OnChange: &assayv1alpha1.OnChange{Locate: &assayv1alpha1.LocateChange{Waves: 2, Runs: 2}},
 			RunTemplate: assayv1alpha1.BenchmarkRunTemplate{Spec: assayv1alpha1.BenchmarkRunSpec{
 				Template: &assayv1alpha1.BenchmarkTemplateSpec{
-					// The runner works in it; what is measured are the images that CI records.
+					// The runner executes in it; the measured programs come from the recorded images.
 					Image: "assay.dev/primes:old", Command: []string{"/primes"},
 					Parameters: []assayv1alpha1.Parameter{{Name: "below"}, {Name: "iterations", Type: assayv1alpha1.IntegerParameter}},
 					Metrics: []assayv1alpha1.Metric{
@@ -111,7 +111,7 @@ func nightly(t *testing.T, series string) *assayv1alpha1.BenchmarkSchedule {
 	return schedule
 }
 
-// scheduleNow is what the API server has of a schedule. It is read into a new object: what an answer leaves out stays in an old one.
+// scheduleNow reads a schedule from the API server into a new object, because fields that an answer omits would keep old values.
 func scheduleNow(t *testing.T, name string) *assayv1alpha1.BenchmarkSchedule {
 	t.Helper()
 	var s assayv1alpha1.BenchmarkSchedule
@@ -143,14 +143,14 @@ func untilMeasured(t *testing.T, series, revision string, number int64) {
 	})
 }
 
-// CI records two revisions. The schedule measures each beside the anchor, and whoever may read the namespace reads its history by name.
+// CI records two revisions. The schedule measures each beside the anchor, and a reader of the namespace reads its history by name.
 func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
 	long(t)
 	if mode := os.Getenv("CLUSTER"); mode != "" && mode != "embedded" {
 		t.Skipf("CLUSTER=%s: images that are loaded there have no name by digest; push them to a registry", mode)
 	}
 	primes(t, "old", "division", "/primes")
-	// What a store has of an earlier run of this test is another series.
+	// The history of an earlier run of this test is another series.
 	series := fmt.Sprintf("primes-%d", time.Now().Unix())
 	nightly(t, series)
 	for i, build := range []struct{ revision, method string }{{"r1", "division"}, {"r2", "sieve"}} {
@@ -184,7 +184,7 @@ func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
 	exits(t, 0, "CHANGE", "bin/assay", "changes", "-n", namespace)
 }
 
-// A program becomes slower with one commit. Its schedule notices, confirms, searches and names it, and nobody touches anything: make
+// A program becomes slower with one commit. Its schedule notices, confirms, searches and names it without intervention: make
 // e2e-history, because nothing is suspected before a series has some ten points.
 func TestAScheduleNamesTheCommitThatMadeItSlower(t *testing.T) {
 	if os.Getenv("ASSAY_HISTORY_E2E") == "" {

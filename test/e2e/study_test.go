@@ -66,10 +66,10 @@ func TestAStudyRunsFromApplyToVerdict(t *testing.T) {
 	}
 	for _, attempt := range attempts(t, name) {
 		isolation, _ := attempt["isolation"].(map[string]any)
-		// Whether other work really stayed away depends on what else this machine does; that the CPU was given does not.
+		// Other work on this machine may disturb the CPU, but its assignment does not depend on that.
 		cpus, _ := isolation["cpusAllowed"].(string)
 		if cpus == "" || strings.ContainsAny(cpus, ",-") || isolation["level"] == "Throttled" || isolation["level"] == "Unknown" {
-			t.Fatalf("attempt %s ran with isolation %v, want a CPU of its own", attempt["id"], isolation)
+			t.Fatalf("attempt %s ran with isolation %v, want an exclusive CPU", attempt["id"], isolation)
 		}
 	}
 	for form, want := range map[string]string{"report": "fused-m4r", "csv": "batchSize", "table": "fused-m4r"} {

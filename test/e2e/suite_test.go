@@ -66,7 +66,7 @@ func long(t *testing.T) {
 	}
 }
 
-// command runs a program from the root of the tree and returns what it printed; a failure ends the test with all of it.
+// command runs a program from the root of the tree and returns its output; a failure ends the test and prints it.
 func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := try(name, args...)
@@ -90,7 +90,7 @@ func try(name string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// eventually waits for a condition. It says what it saw last when the time is over, and what the cluster looked like.
+// eventually waits for a condition. At the deadline it prints the last observation and the state of the cluster.
 func eventually(t *testing.T, limit time.Duration, what string, check func() (done bool, saw string)) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
@@ -108,7 +108,7 @@ func eventually(t *testing.T, limit time.Duration, what string, check func() (do
 	}
 }
 
-// dump prints what a person would look at first.
+// dump prints the objects and logs that explain most failures.
 func dump(t *testing.T) {
 	for _, args := range [][]string{
 		{"get", "benchmarkruns,workflows,pods", "-A", "-o", "wide"},

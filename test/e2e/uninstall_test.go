@@ -17,7 +17,7 @@ func TestUninstallLeavesOnlyTheCRDs(t *testing.T) {
 		out, err := try("kubectl", "get", kinds, "-A", "-l", "app.kubernetes.io/instance=assay", "--no-headers", "--ignore-not-found")
 		return err == nil && strings.TrimSpace(out) == "", out
 	})
-	// Whatever kinds there are, in the release's namespace and with its label everywhere.
+	// All kinds in the release's namespace, and with its label everywhere.
 	kinds := strings.Join(strings.Fields(command(t, "kubectl", "api-resources", "--namespaced", "--verbs=list", "-o", "name")), ",")
 	eventually(t, time.Minute, "nothing of any kind is left", func() (bool, string) {
 		var left []string

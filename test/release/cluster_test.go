@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// onCluster are the tests that need the embedded cluster without Assay on it, and helm and kubectl on PATH. What they leave on it goes with
+// onCluster are the tests that need the embedded cluster without Assay on it, and helm and kubectl on PATH. Their objects are removed with
 // the cluster: hack/e2e-release.sh shows it first if a test has failed.
 const onCluster = "ASSAY_RELEASE_E2E"
 
@@ -90,7 +90,7 @@ func serveRegistry(t *testing.T) {
 	if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "Forwarding from") {
 		t.Fatalf("kubectl port-forward says %q: %v", line, err)
 	}
-	// It prints a line for each connection, and would wait for somebody to read them.
+	// It prints a line for each connection, and blocks until the lines are read.
 	go func() { _, _ = io.Copy(io.Discard, lines) }()
 }
 
@@ -101,7 +101,7 @@ func TestAReleaseIsPushedPulledByDigestAndReachesAVerdict(t *testing.T) {
 	serveRegistry(t)
 	images, chart := layouts(t)
 	pushed := push(t, nodeRegistry, "", images, chart)
-	// Images of others have the path of their own registries, which ours need not have.
+	// Third-party images have the path of their registries, which images of this project need not have.
 	command(t, "", "bin/cluster", "images", "push", "--registry", nodeRegistry, "--layouts", images, "--all")
 
 	command(t, "", "helm", "install", "assay", "oci://"+pushed[len(released)], "--plain-http", "--namespace", "assay-system",

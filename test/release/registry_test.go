@@ -18,7 +18,7 @@ import (
 // released are our images.
 var released = []string{"operator", "runner", "scan", "batch", "insert"}
 
-// registryConfig is what a registry is told that listens at an address and keeps everything in a folder.
+// registryConfig configures a registry that listens at an address and stores everything in a folder.
 func registryConfig(address, folder string) string {
 	return fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %q}\n", folder, address)
 }

@@ -1,4 +1,4 @@
-// Package release holds dist/ against what it promises, with nothing but what is in it. `make release` writes it.
+// Package release tests the contents of dist/, which `make release` writes, without the rest of the tree.
 package release
 
 import (
@@ -90,14 +90,14 @@ func TestEveryFileIsNamedWithItsDigest(t *testing.T) {
 		delete(named, name)
 	}
 	if len(named) > 0 {
-		t.Errorf("SHA256SUMS names what is not there: %v", slices.Sorted(maps.Keys(named)))
+		t.Errorf("SHA256SUMS names missing files: %v", slices.Sorted(maps.Keys(named)))
 	}
 }
 
 func TestWhatIsSignedSaysSo(t *testing.T) {
 	_, err := os.Stat(filepath.Join(dist, "SHA256SUMS.bundle"))
 	signed, notes := err == nil, read(t, "RELEASE_NOTES.md")
-	// What is new may speak of signatures too.
+	// New sections may mention signatures too.
 	says, denies := strings.Contains(notes, "\nSigned: `cosign verify-blob --key cosign.pub"), strings.Contains(notes, "**Not signed:**")
 	if says != signed || denies == signed {
 		t.Errorf("signed: %v, and the notes say\n%s", signed, notes)
@@ -107,7 +107,7 @@ func TestWhatIsSignedSaysSo(t *testing.T) {
 	}
 }
 
-// coreutils are what a system without any toolchain has, and install.sh uses.
+// coreutils are the programs of a system without a toolchain that install.sh uses.
 var coreutils = []string{
 	"sh", "tar", "gzip", "sha256sum", "uname", "mktemp", "cp", "mv", "mkdir", "chmod", "ln", "rm", "grep", "id", "cat", "true",
 }
@@ -156,11 +156,11 @@ func TestTheCommandIsInstalledWhereThereIsNoToolchain(t *testing.T) {
 		command []string
 		want    string
 	}{
-		"it says its version":              {[]string{"assay", "version"}, version(t)},
-		"it is a plugin of kubectl":        {[]string{"kubectl-assay", "version"}, version(t)},
-		"what executes trials came along":  {[]string{"assay-runner", "--version"}, version(t)},
-		"it has the templates that it had": {[]string{"assay", "init", "--template", "pir-scan", "--output", "-"}, "pir-scan"},
-		"two commands are compared":        {[]string{"assay", "bench", "--budget", "20s", "true", "sh -c :"}, "wall time"},
+		"it says its version":                          {[]string{"assay", "version"}, version(t)},
+		"it is a plugin of kubectl":                    {[]string{"kubectl-assay", "version"}, version(t)},
+		"a program that executes trials was installed": {[]string{"assay-runner", "--version"}, version(t)},
+		"it has the templates that it had":             {[]string{"assay", "init", "--template", "pir-scan", "--output", "-"}, "pir-scan"},
+		"two commands are compared":                    {[]string{"assay", "bench", "--budget", "20s", "true", "sh -c :"}, "wall time"},
 	} {
 		out, err := run(t, env, tc.command...)
 		var exit *exec.ExitError
@@ -174,7 +174,7 @@ func TestTheCommandIsInstalledWhereThereIsNoToolchain(t *testing.T) {
 	}
 }
 
-// As a pipeline does it: the script comes from a pipe, and what it installs from a server.
+// As in a pipeline: the script comes from a pipe, and the archives come from a server.
 func TestTheCommandIsDownloaded(t *testing.T) {
 	server := httptest.NewServer(http.FileServer(http.Dir(dist)))
 	defer server.Close()
@@ -184,11 +184,11 @@ func TestTheCommandIsDownloaded(t *testing.T) {
 		want     string
 		fails    bool
 	}{
-		"with curl":                       {[]string{"curl"}, server.URL, "installed assay " + version(t), false},
-		"with wget":                       {[]string{"wget"}, server.URL, "installed assay " + version(t), false},
-		"what the server does not have":   {[]string{"curl"}, server.URL + "/nothing", "cannot download " + server.URL + "/nothing/SHA256SUMS", true},
-		"the same with wget":              {[]string{"wget"}, server.URL + "/nothing", "cannot download " + server.URL + "/nothing/SHA256SUMS", true},
-		"without a program that can load": {nil, server.URL, "neither curl nor wget is on PATH", true},
+		"with curl":                        {[]string{"curl"}, server.URL, "installed assay " + version(t), false},
+		"with wget":                        {[]string{"wget"}, server.URL, "installed assay " + version(t), false},
+		"an archive that the server lacks": {[]string{"curl"}, server.URL + "/nothing", "cannot download " + server.URL + "/nothing/SHA256SUMS", true},
+		"the same with wget":               {[]string{"wget"}, server.URL + "/nothing", "cannot download " + server.URL + "/nothing/SHA256SUMS", true},
+		"without a program that can load":  {nil, server.URL, "neither curl nor wget is on PATH", true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			for _, program := range tc.programs {
@@ -218,11 +218,11 @@ func TestAnArchiveThatWasChangedIsRefused(t *testing.T) {
 		}
 	}
 	out, err := run(t, append(bare(t, prefix), "ASSAY_DOWNLOADS="+folder), "sh", absolute(t, "install.sh"))
-	if err == nil || !strings.Contains(out, "is not what SHA256SUMS says") {
+	if err == nil || !strings.Contains(out, "differs from SHA256SUMS") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if _, err := os.Stat(filepath.Join(prefix, "bin", "assay")); err == nil {
-		t.Error("it was installed all the same")
+		t.Error("it was installed nevertheless")
 	}
 }
 
@@ -243,7 +243,7 @@ func TestManifestsNameTheArchivesByTheirDigests(t *testing.T) {
 	}
 }
 
-// plugin is what krew reads of a manifest.
+// plugin holds the fields of a manifest that krew reads.
 type plugin struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string
@@ -451,7 +451,7 @@ func TestArchivesHoldProgramsForTheirPlatformThatNeedNothingElse(t *testing.T) {
 	}
 }
 
-// isFor says what is wrong with a program for a platform.
+// isFor returns an error if a program does not match a platform.
 func isFor(platform, program string) error {
 	content := strings.NewReader(program)
 	if strings.HasPrefix(platform, "darwin") {
@@ -537,7 +537,7 @@ func cosign(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// needSignature skips a test of signatures where the release has none, for which nobody compiles cosign.
+// needSignature skips a test of signatures where the release is unsigned, so that cosign need not be compiled.
 func needSignature(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(absolute(t, "SHA256SUMS.bundle")); err != nil {
@@ -576,7 +576,7 @@ func TestSignaturesAreOfTheseFilesAndOfNoOthers(t *testing.T) {
 	}
 }
 
-// inEmptyRoot runs a command where there is nothing but what PREFIX=/usr/local installed and the kernel's own file systems.
+// inEmptyRoot runs a command in a root with only the files installed by PREFIX=/usr/local and the kernel's file systems.
 func inEmptyRoot(t *testing.T, root string, command ...string) (string, error) {
 	t.Helper()
 	mount := `for d in dev proc sys; do mkdir -p "$0/$d" && mount --rbind "/$d" "$0/$d"; done && exec chroot "$0" "$@"`
@@ -606,9 +606,9 @@ func TestTheCommandNeedsNothingOfTheSystemButItsKernel(t *testing.T) {
 		command []string
 		want    string
 	}{
-		"it says its version":              {[]string{"assay", "version"}, version(t)},
-		"what executes trials came along":  {[]string{"assay-runner", "--version"}, version(t)},
-		"it has the templates that it had": {[]string{"assay", "init", "--template", "pir-scan", "--output", "-"}, "pir-scan"},
+		"it says its version":                          {[]string{"assay", "version"}, version(t)},
+		"a program that executes trials was installed": {[]string{"assay-runner", "--version"}, version(t)},
+		"it has the templates that it had":             {[]string{"assay", "init", "--template", "pir-scan", "--output", "-"}, "pir-scan"},
 		"two commands are compared": {
 			[]string{"assay", "bench", "--budget", "20s", "assay version", "assay-runner --version"}, "wall time",
 		},

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Config is the folder of what developers install with kustomize. What the chart makes of the operator is rendered into it, so that
+// Config is the folder that developers install with kustomize. The chart's objects of the operator are rendered into it, so that
 // both run the same Deployment with the same rights.
 const Config = "operator/config"
 
@@ -32,7 +32,7 @@ var rendered = map[string][]string{
 	"rbac/install.yaml":    {"operator/rbac.yaml", "operator/policies.yaml", "operator/metrics.yaml", "runs/executor.yaml"},
 }
 
-// ofHelm are lines that are true only of what Helm has installed, and those that templates leave empty.
+// ofHelm are lines that apply only to a Helm release, and lines that templates leave empty.
 var ofHelm = regexp.MustCompile(`(?m)^ *((app\.kubernetes\.io/managed-by|helm\.sh/chart): .*)?\n`)
 
 // Kustomize returns those files. copied are the files of the chart that are generated too, in their newest form.
@@ -56,7 +56,7 @@ func Kustomize(root string, copied map[string][]byte) (map[string][]byte, error)
 	return files, nil
 }
 
-// RenderTemplates returns the objects that every template of the chart makes with Values, without what is Helm's own.
+// RenderTemplates returns the objects that every template of the chart makes with Values, without Helm's labels and annotations.
 func RenderTemplates(root string, copied map[string][]byte) (map[string][]string, error) {
 	raw, err := os.ReadFile(filepath.Join(root, Values))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// argo is the folder of Argo's own manifests, which nobody here changes.
+// argo is the folder of Argo's manifests, which stay unchanged.
 const argo = chart + "/third_party/argo-workflows"
 
 // module is a Go module as `go mod download` has checked and unpacked it.

@@ -34,7 +34,7 @@ var definitions = map[string]any{
 		},
 	},
 	"duration": map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$`},
-	// What else a policy limits is checked by the operator at its start.
+	// The operator checks the other limits of a policy when it starts.
 	"limits": map[string]any{
 		"type": "object", "properties": map[string]any{"history": map[string]any{
 			"type": "object", "additionalProperties": false, "properties": map[string]any{
@@ -72,7 +72,7 @@ var definitions = map[string]any{
 // renamed are the sections of values that have another name now. The schema knows them, so that the chart itself tells the new name.
 var renamed = map[string]string{"minio": "objectStore"}
 
-// Value is one key of values.yaml. It is a section, with keys of its own, or a leaf with a default.
+// Value is one key of values.yaml. It is a section with further keys, or a leaf with a default.
 type Value struct {
 	Path        string
 	Description string
@@ -168,7 +168,7 @@ func (v *Value) Schema() ([]byte, error) {
 	for old, now := range renamed {
 		schema["properties"].(map[string]any)[old] = map[string]any{"description": "Refused: it is called " + now + " now."}
 	}
-	// What a chart above this one and its other dependencies have there comes along.
+	// Values of a parent chart and of its other dependencies are passed through.
 	if global, ok := schema["properties"].(map[string]any)["global"].(map[string]any); ok {
 		delete(global, "additionalProperties")
 	}
@@ -220,7 +220,7 @@ func (v *Value) IntoReadme(readme []byte) ([]byte, error) {
 		return nil, fmt.Errorf("has no line %q", tableEnd)
 	}
 	var table strings.Builder
-	table.WriteString("| Value | Default | What it does |\n| --- | --- | --- |\n")
+	table.WriteString("| Value | Default | Effect |\n| --- | --- | --- |\n")
 	v.writeRows(&table)
 	return []byte(before + tableBegin + "\n" + table.String() + "\n" + tableEnd + after), nil
 }

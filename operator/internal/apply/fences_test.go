@@ -24,7 +24,7 @@ import (
 )
 
 // An operator that lost its lease, and does not know it yet, carries out what it decided before. Whatever its successor did since stays.
-func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
+func TestApply_StaleDecisionOnARunWritesNothing(t *testing.T) {
 	actions := map[string]plan.Action{
 		"suspend":   plan.Suspend{Execution: "scan-w000"},
 		"resume":    plan.Resume{Execution: "scan-w000"},
@@ -174,7 +174,7 @@ func refuseStale(ctx context.Context, c client.Client, object any) error {
 }
 
 // What a schedule decided on runs and revisions is written to them as they were read.
-func TestAScheduleThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
+func TestApplySchedule_StaleDecisionWritesNothing(t *testing.T) {
 	version := func(object client.Object) schedule.Version {
 		return schedule.Version{Name: object.GetName(), UID: string(object.GetUID()), ResourceVersion: object.GetResourceVersion()}
 	}
@@ -230,7 +230,7 @@ func TestAScheduleThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 }
 
 // Whoever may label a run could else keep it from ever ending, by doing so all the time.
-func TestAStatusIsWrittenBesideOtherChanges(t *testing.T) {
+func TestStatus_ConcurrentWritesDoNotBlockIt(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		times   int
 		edit    func(client.Object)

@@ -82,7 +82,7 @@ func (r *releasing) holds() bool {
 	return current.Holder == plan.HolderOf(r.run)
 }
 
-func TestANodeIsGivenBackInTwoStepsBetweenWhichNothingStarts(t *testing.T) {
+func TestLeases_ReleaseDrainsFirst(t *testing.T) {
 	drain := plan.DrainLeases(release)
 	wave := &record.Wave{Blocks: []record.Block{{ID: "w000-b0000", Lease: &record.Lease{Node: "node-a", Token: 1}}}}
 	cases := map[string]struct {
@@ -152,7 +152,7 @@ func (r *releasing) block(node string, phase corev1.PodPhase) *corev1.Pod {
 }
 
 // A run that was deleted without the operator leaves a workflow that nobody stops, and that keeps the node from everybody.
-func TestAWorkflowThatIsLeftBehindByItsRunKeepsNoNode(t *testing.T) {
+func TestLeases_OrphanedWorkflowHoldsNoNode(t *testing.T) {
 	r := newReleasing(t)
 	r.create(r.wave("node-a", "Running"))
 	r.run.Finalizers = nil
@@ -183,7 +183,7 @@ func TestAWorkflowThatIsLeftBehindByItsRunKeepsNoNode(t *testing.T) {
 }
 
 // Somebody deletes the Lease of a node, which said who has it.
-func TestANodeWithoutALeaseIsNotSharedWithWhoHadIt(t *testing.T) {
+func TestLeases_DeletedLeaseDoesNotShareTheNode(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		left    func(r *releasing) client.Object
 		refused bool
@@ -233,7 +233,7 @@ func (a away) Create(ctx context.Context, key string, data []byte) error {
 
 // Whatever a run does with its node, and whenever the store is away or the clock goes on: who has the node next finds in the ledger of the
 // run that every token has ended under which a block of it may have started.
-func TestEveryTokenHasEndedBeforeAnotherRunHasTheNode(t *testing.T) {
+func TestLeases_TokensEndBeforeTheNextHolder(t *testing.T) {
 	for seed := range uint64(200) {
 		random, story := rand.New(rand.NewPCG(seed, 1)), []string(nil)
 		r, none, waves := newReleasing(t), false, 0
@@ -287,7 +287,7 @@ func (r *releasing) nextWave(number int) *record.Wave {
 }
 
 // An operator that lost its own lease decided before to begin something, or to give a node back, and what its successor did since stays.
-func TestAnOperatorThatDoesNotLeadAnyMoreBeginsNothingAndGivesNoNodeBack(t *testing.T) {
+func TestLeases_StaleDecisionWritesNothing(t *testing.T) {
 	drain := plan.DrainLeases(release)
 	exp, wave, lanes := sample(t)
 	for what, tc := range map[string]struct{ before, action plan.Action }{

@@ -20,7 +20,7 @@ import (
 
 // Who may create runs may give one the next name of a schedule's, and the schedule as its owner. What it measured is no point of the
 // series.
-func TestARunThatTheScheduleDidNotMakeIsNotItsOwn(t *testing.T) {
+func TestApplySchedule_ForeignRunIsNotOwned(t *testing.T) {
 	s := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "s-1"}}
 	s.Spec.Series = "scan"
 	s.Spec.RunTemplate.Spec = assayv1alpha1.BenchmarkRunSpec{

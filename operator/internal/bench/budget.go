@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// LeastBlocks is what a verdict rests on at least, as with any run's blocks.min.
+	// LeastBlocks is the minimum number of blocks for a verdict, the default of blocks.min.
 	LeastBlocks = 10
 	// mostBlocks is where more blocks narrow an interval too little to wait for them: it shrinks with the square root.
 	mostBlocks = 100
@@ -16,7 +16,7 @@ const (
 	planned = 0.8
 )
 
-// Blocks is how many blocks fit into what the first one, the pilot, has left of the budget.
+// Blocks returns the number of blocks that fit into the budget after the pilot block.
 func Blocks(budget, block time.Duration) (int, error) {
 	fit := int(planned * float64(budget-block) / float64(max(block, time.Millisecond)))
 	if fit < LeastBlocks {
@@ -31,7 +31,7 @@ func Enough(block time.Duration) time.Duration {
 	return time.Duration(float64(block)*(LeastBlocks/planned+1)).Truncate(time.Second) + time.Second
 }
 
-// Room is time for so many blocks, and to repeat them where noise spoils some.
+// Room returns the time for the blocks, with a reserve for retries after noise.
 func Room(blocks int, block time.Duration) time.Duration {
 	return (time.Duration(2*(blocks+1)) * block).Truncate(time.Second) + time.Second
 }

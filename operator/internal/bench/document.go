@@ -2,7 +2,7 @@ package bench
 
 import "sigs.k8s.io/yaml"
 
-const heading = `# What assay bench asked. Run it again with assay run --local; to run it on a cluster name the image that holds the programs
+const heading = `# Run of assay bench. Repeat it with assay run --local; for a cluster, name the image with the programs
 # and the inputs in template.image, and their paths in it in template.command and in the arms.
 `
 

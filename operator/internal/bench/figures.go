@@ -11,15 +11,15 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// Figures is what a program reports of itself, and where.
+// Figures describes the metric that the commands report, and its place in their output.
 type Figures struct {
 	// Format of the output; None measures the process only.
 	Format assayv1alpha1.OutputFormat
-	// Path of the file with the figures; empty is standard output, or what the format's usual arguments write.
+	// Path is the output file; "" selects standard output, or the file of the usual arguments of the format.
 	Path string
 	// Benchmark is the name as the tool writes it; empty is the only one there is.
 	Benchmark string
-	// Metric is the figure in the tool's words; empty is what the format usually has, a time.
+	// Metric is the name of the metric in the output; "" selects the usual time of the format.
 	Metric string
 	// HigherIsBetter turns the direction of a figure that the table below does not know.
 	HigherIsBetter bool
@@ -28,7 +28,7 @@ type Figures struct {
 // FormatNames returns the values of --format.
 func FormatNames() []string { return format.Tools() }
 
-// ParseFormat reads a format whatever its case; Go is short for GoBench.
+// ParseFormat parses the name of a format, ignoring case. Go is an alias of GoBench.
 func ParseFormat(text string) (assayv1alpha1.OutputFormat, error) {
 	if strings.EqualFold(text, "Go") {
 		return assayv1alpha1.GoBenchOutput, nil

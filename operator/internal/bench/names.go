@@ -21,7 +21,7 @@ var (
 	onlyDigits = regexp.MustCompile(`^[0-9-]+$`)
 )
 
-// Names of the arms: what differs between the commands, if that distinguishes them, else what they are.
+// Names returns the names of the arms: the differing words of the commands if they are distinct, else the commands.
 func Names(commands [][]string) []string {
 	for _, name := range []func([][]string, int) string{differing, programName} {
 		out := make([]string, len(commands))
@@ -82,7 +82,7 @@ func differing(commands [][]string, i int) string {
 	return slug(strings.Join(out, "-"))
 }
 
-// pieces of a word, at what is neither a letter nor a digit.
+// pieces splits a word at characters other than letters and digits.
 func pieces(word string) []string {
 	return strings.Fields(notName.ReplaceAllString(strings.ToLower(word), " "))
 }

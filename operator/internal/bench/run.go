@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Question is what is asked on the command line.
+// Question is the comparison that the command line describes.
 type Question struct {
 	// Commands are the words of each command, its program as it is started; the first one is the baseline.
 	Commands [][]string
@@ -138,7 +138,7 @@ func template(commands [][]string) ([]string, []assayv1alpha1.ParameterValues, [
 	var out []string
 	var parameters []assayv1alpha1.Parameter
 	for w, word := range commands[0] {
-		// $(name) in a command would be a parameter; in a value it is what it is.
+		// $(name) is a parameter in a command, but literal text in the value of a parameter.
 		differs := strings.Contains(word, "$(")
 		for _, command := range commands {
 			differs = differs || command[w] != word
@@ -220,7 +220,7 @@ func Commands(arguments []string, baseline string, candidates []string) ([]strin
 	case len(arguments) > 0:
 		return nil, errors.New("the commands are named both as arguments and with --baseline and --candidate: use one of them")
 	case baseline == "":
-		return nil, errors.New("--candidate without --baseline: name what it is compared with")
+		return nil, errors.New("--candidate requires --baseline")
 	default:
 		return append([]string{baseline}, candidates...), nil
 	}

@@ -10,8 +10,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Words splits a command line as a POSIX shell does, and refuses what only a shell could do: trials are started without one, so that
-// its start is no part of what is measured.
+// Words splits a command line like a POSIX shell. Syntax that needs a shell is an error, because trials run without a shell, whose start
+// would be included in the measurement.
 func Words(line string) ([]string, error) {
 	words, err := words(line)
 	if err != nil {
@@ -23,7 +23,7 @@ func Words(line string) ([]string, error) {
 func words(line string) ([]string, error) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
 	if err != nil {
-		return nil, fmt.Errorf("%w: quote what belongs into one argument", err)
+		return nil, fmt.Errorf("%w; quote each argument", err)
 	}
 	switch len(file.Stmts) {
 	case 0:
@@ -60,7 +60,7 @@ func needsShell(what string) error {
 	return fmt.Errorf("%s needs a shell: give --shell, and /bin/sh runs every command; or quote it, if it is meant literally", what)
 }
 
-// special names what in a word a shell would replace.
+// special returns the syntax in a word that a shell would expand.
 func special(parts []syntax.WordPart) string {
 	for i, part := range parts {
 		switch part := part.(type) {
@@ -88,13 +88,13 @@ func special(parts []syntax.WordPart) string {
 // pattern matches unquoted text with a character of a file name pattern that no backslash escapes.
 var pattern = regexp.MustCompile(`(?s)^([^\\]|\\.)*?[*?[]`)
 
-// A backslash escapes everything, and inside double quotes only what it has to.
+// Outside of quotes a backslash escapes every character, and inside double quotes only some.
 var (
 	escapes       = regexp.MustCompile(`(?s)\\(.?)`)
 	quotedEscapes = regexp.MustCompile("\\\\([$`\"\\\\]|$)")
 )
 
-// text is what a word is without its quotes and escapes.
+// text returns a word without quotes and escapes.
 func text(parts []syntax.WordPart, escape *regexp.Regexp) string {
 	var out strings.Builder
 	for _, part := range parts {

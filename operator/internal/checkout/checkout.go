@@ -1,5 +1,5 @@
-// Package checkout lists the commits of a git repository, and builds each in a separate worktree (git-worktree(1)), so that the user's
-// checkout is not modified.
+// Package checkout lists the commits of a git repository and builds each in a separate worktree (git-worktree(1)), without modifying the
+// checkout of the user.
 package checkout
 
 import (
@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// Repository is a git repository, identified by any folder of its checkout.
+// Repository is a git repository, by any folder of its checkout.
 type Repository struct{ Folder string }
 
-// Commit is an entry of a history.
+// Commit is one step of a history.
 type Commit struct {
 	Hash    string `json:"hash"`
 	Subject string `json:"subject"`
 }
 
-// Between returns the commits from good to bad, inclusive, along first parents. A merge counts as one step with all merged commits.
+// Between are the commits from good to bad, both counted in, along first parents: a merge is one step, which brought all that was merged.
 func (r Repository) Between(ctx context.Context, good, bad string) ([]Commit, error) {
 	from, err := r.commit(ctx, "good", good)
 	if err != nil {
@@ -37,11 +37,11 @@ func (r Repository) Between(ctx context.Context, good, bad string) ([]Commit, er
 		return nil, err
 	}
 	if from.Hash == to.Hash {
-		return nil, fmt.Errorf("invalid good %q and bad %q: both are commit %s; name two different commits", good, bad, from.Hash)
+		return nil, fmt.Errorf("invalid good %q and bad %q: both are commit %s; name two", good, bad, from.Hash)
 	}
 	if _, err := r.git(ctx, "merge-base", "--is-ancestor", from.Hash, to.Hash); err != nil {
-		return nil, fmt.Errorf("--good %q is not an ancestor of --bad %q; if the history was rewritten, name the commit from which "+
-			"both come (git merge-base %s %s)", good, bad, good, bad)
+		return nil, fmt.Errorf("--good %q is not an ancestor of --bad %q; if the history was rewritten, use their merge base "+
+			"(git merge-base %s %s)", good, bad, good, bad)
 	}
 	text, err := r.git(ctx, "log", "--first-parent", "--reverse", "--format=%H%x09%s", from.Hash+".."+to.Hash)
 	if err != nil {
@@ -54,29 +54,28 @@ func (r Repository) Between(ctx context.Context, good, bad string) ([]Commit, er
 	}
 	parent, err := r.git(ctx, "rev-parse", "--verify", "--quiet", out[1].Hash+"^1")
 	if parent = strings.TrimSpace(parent); err != nil || parent != from.Hash {
-		return nil, fmt.Errorf("invalid good %q: it was merged into %q, and only first parents are searched; the newest of these without "+
-			"it is %s", good, bad, parent)
+		return nil, fmt.Errorf("invalid good %q: it came to %q by a merge, and only first parents are searched; the newest of them that does "+
+			"not have it is %s", good, bad, parent)
 	}
 	return out, nil
 }
 
-// commit resolves a name given by the user.
+// commit is the one that a person calls by a name.
 func (r Repository) commit(ctx context.Context, what, name string) (Commit, error) {
 	hash, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 	if err != nil {
 		if _, notGit := r.git(ctx, "rev-parse", "--git-dir"); notGit != nil {
 			return Commit{}, fmt.Errorf("%s: %w", r.Folder, notGit)
 		}
-		return Commit{}, fmt.Errorf("invalid %s %q: no commit has that name in %s; run git fetch, or use another "+
-			"name", what, name, r.Folder)
+		return Commit{}, fmt.Errorf("invalid %s %q: no commit has that name in %s: git fetch it, or write another", what, name, r.Folder)
 	}
 	hash = strings.TrimSpace(hash)
 	subject, err := r.git(ctx, "log", "-1", "--format=%s", hash)
 	return Commit{hash, strings.TrimSpace(subject)}, err
 }
 
-// Build checks a commit out into a folder and runs a shell command there. Errors of the command wrap ErrBuild; other errors do not depend
-// on the commit.
+// Build checks a commit out into a folder and runs a shell command there. It returns ErrBuild if the commit does not build; other errors
+// are unrelated to the commit.
 func (r Repository) Build(ctx context.Context, hash, folder, command string, limit time.Duration, log io.Writer) error {
 	if err := r.Remove(ctx, folder); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (r Repository) Build(ctx context.Context, hash, folder, command string, lim
 	build := exec.CommandContext(limited, "/bin/sh", "-c", command)
 	build.Dir, build.Stdout, build.Stderr = folder, log, log
 	build.Env = append(environment(), "ASSAY_REVISION="+hash)
-	// Kill the whole process group with the command.
+	// Child processes of the command are terminated with it.
 	build.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	build.Cancel = func() error { return syscall.Kill(-build.Process.Pid, syscall.SIGKILL) }
 	build.WaitDelay = 5 * time.Second
@@ -104,7 +103,7 @@ func (r Repository) Build(ctx context.Context, hash, folder, command string, lim
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		return fmt.Errorf("%w: the timeout of %s expired", ErrBuild, limit)
+		return fmt.Errorf("%w: it took longer than %s", ErrBuild, limit)
 	case errors.As(err, &exit):
 		return fmt.Errorf("%w: %w", ErrBuild, err)
 	default:
@@ -112,14 +111,14 @@ func (r Repository) Build(ctx context.Context, hash, folder, command string, lim
 	}
 }
 
-// ErrBuild is the error of a failed build.
-var ErrBuild = errors.New("the build failed")
+// ErrBuild is the error of a commit that does not build.
+var ErrBuild = errors.New("it does not build")
 
-// Remove removes the worktree of a build. It is idempotent.
+// Remove removes the worktree of a build; none is no error.
 func (r Repository) Remove(ctx context.Context, folder string) error {
 	if _, err := os.Lstat(folder); err == nil {
 		if _, err := r.git(ctx, "worktree", "remove", "--force", folder); err != nil {
-			// An interrupted git may leave an incomplete worktree.
+			// It is half of one, as an interrupted git leaves it.
 			if err := os.RemoveAll(folder); err != nil {
 				return err
 			}
@@ -147,13 +146,13 @@ func (r Repository) git(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// ofAnother lists variables that make git use a repository other than the folder's, as in a hook.
-var ofAnother = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"}
+// otherRepository lists the variables that select another repository than that of the folder, for example in a hook.
+var otherRepository = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"}
 
-// environment returns this process's environment without them.
+// environment is this process's without them.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(ofAnother, name)
+		return slices.Contains(otherRepository, name)
 	})
 }

@@ -44,7 +44,7 @@ git checkout --quiet main; git merge --quiet --no-ff -m "merge side" side; git t
 		"are two neighbours":                       {good: "v1", bad: "v2", want: "step 1, step 2"},
 		"cannot be one":                            {good: "v1", bad: "v1^{commit}", fails: "both are commit"},
 		"are no history the wrong way round":       {good: "v4", bad: "v1", fails: "is not an ancestor of --bad"},
-		"are no first parents of each other":       {good: "side", bad: "v5", fails: "was merged into \"v5\""},
+		"are no first parents of each other":       {good: "side", bad: "v5", fails: "came to \"v5\" by a merge"},
 		"have names that git knows":                {good: "v9", bad: "v1", fails: `invalid good "v9": no commit has that name`},
 		"have names that git does not take as its": {good: "v1", bad: "--all", fails: `invalid bad "--all"`},
 	} {
@@ -118,7 +118,7 @@ func TestWhatIsWrongWithABuild(t *testing.T) {
 		says          string
 	}{
 		"a command that fails is the commit's fault":      {"v2", "exit 3", time.Minute, true, "exit status 3"},
-		"so is one that never ends":                       {"v2", sleeper, time.Second, true, "timeout of 1s expired"},
+		"so is one that never ends":                       {"v2", sleeper, time.Second, true, "longer than 1s"},
 		"a commit that is not there is nothing about one": {"v9", "true", time.Minute, false, "v9"},
 	} {
 		t.Run(name, func(t *testing.T) {

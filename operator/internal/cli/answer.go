@@ -11,9 +11,9 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// GateAnswer is what assay gate prints as JSON, and what --save keeps for assay report.
+// GateAnswer is the JSON output of assay gate. assay gate --save writes it to a file and assay report reads it.
 type GateAnswer struct {
-	// Title is the run's name in its file, which stays when the run gets a name of its own.
+	// Title is metadata.name or metadata.generateName of the run's file.
 	Title     string                     `json:"title,omitempty"`
 	Namespace string                     `json:"namespace"`
 	Name      string                     `json:"name"`
@@ -22,18 +22,18 @@ type GateAnswer struct {
 	Gain      string                     `json:"gain,omitempty"`
 	Gates     []assayv1alpha1.GateStatus `json:"gates,omitempty"`
 	Warnings  []string                   `json:"warnings,omitempty"`
-	// File is the run's, as it was named.
+	// File is the path of the run's file as given on the command line.
 	File string `json:"file,omitempty"`
-	// Ledger is what assay report and assay results take, of a run on this machine; of one on a cluster they take its name.
+	// Ledger is the URL of a local ledger. It is empty for a run on a cluster, which other commands find by its name.
 	Ledger string `json:"ledger,omitempty"`
 	Report string `json:"report,omitempty"`
-	// Passed is what the exit code says, ExitCode that code, and Reason why it is not 0.
+	// Passed reports whether ExitCode is 0, and Reason holds the error otherwise.
 	Passed   bool   `json:"passed"`
 	ExitCode int    `json:"exitCode"`
 	Reason   string `json:"reason,omitempty"`
 }
 
-// SetOutcome notes how the command ends.
+// SetOutcome records the error that the command returns, and its exit code.
 func (a *GateAnswer) SetOutcome(err error) {
 	a.Passed, a.ExitCode, a.Reason = err == nil, ExitCode(err), ""
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *GateAnswer) SetOutcome(err error) {
 	}
 }
 
-// ReadGateAnswer reads what --save kept.
+// ReadGateAnswer reads a file that assay gate --save wrote. Unknown fields and verdicts are usage errors.
 func ReadGateAnswer(file string) (*GateAnswer, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -51,18 +51,19 @@ func ReadGateAnswer(file string) (*GateAnswer, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(out); err != nil {
-		return nil, UsageError(fmt.Errorf("%s is not what assay gate --save wrote: %w", file, err))
+		return nil, UsageError(fmt.Errorf("invalid gate answer %s: %w; use a file that assay gate --save wrote", file, err))
 	}
 	switch out.Verdict {
 	case "", assayv1alpha1.VerdictGo, assayv1alpha1.VerdictNoGo, assayv1alpha1.VerdictInconclusive, assayv1alpha1.VerdictInvalid:
 		return out, nil
 	default:
-		// A verdict becomes a line of what a job of GitHub gives to others.
-		return nil, UsageError(fmt.Errorf("%s is not what assay gate --save wrote: verdict: found %q", file, out.Verdict))
+		// The verdict becomes an output line of a GitHub job, so arbitrary text could inject further outputs.
+		return nil, UsageError(fmt.Errorf("invalid gate answer %s: unknown verdict %q; use a file that assay gate --save wrote", file,
+			out.Verdict))
 	}
 }
 
-// source is the run that the answer is about, as other commands name it, with its namespace where it is one on a cluster.
+// source returns the run of the answer as other commands accept it, with its namespace if it ran on a cluster.
 func (a *GateAnswer) source() (namespace, where string, err error) {
 	switch {
 	case a.Ledger != "":
@@ -74,7 +75,7 @@ func (a *GateAnswer) source() (namespace, where string, err error) {
 	}
 }
 
-// Save writes the answer to a file, unless none is named.
+// Save writes the answer to a file as JSON. It does nothing if file is empty.
 func (a *GateAnswer) Save(file string) error {
 	if file == "" {
 		return nil
@@ -89,7 +90,7 @@ func (a *GateAnswer) Save(file string) error {
 	return nil
 }
 
-// IsGateAnswer reports whether what a person named is a file that assay gate --save wrote: any that is no archive.
+// IsGateAnswer reports whether where is a regular file other than a ledger archive. Only assay gate --save writes such files.
 func IsGateAnswer(where string) bool {
 	info, err := os.Stat(where)
 	return err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, store.ArchiveExtension)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An answer may be what the pull request of a stranger left: it adds no outputs of its own to a job.
+// A pull request of an untrusted author can contain an answer file. It must not add outputs to a job.
 func TestAnAnswerWithAnotherVerdictIsRefused(t *testing.T) {
 	for verdict, refused := range map[string]bool{"": false, "Go": false, "Invalid": false, "go": true, "Go\npassed=true\ntoken=mine": true} {
 		file := filepath.Join(t.TempDir(), "gate.json")

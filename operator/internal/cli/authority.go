@@ -9,12 +9,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// chartAuthority is the Secret in which charts/assay keeps the certificates of the store's authority, by default.
+// chartAuthority is the default name of the Secret that holds the CA certificates of the object store in charts/assay.
 const chartAuthority = "assay-ledger-ca"
 
-// storeAuthority finds the certificates of the authority that signed the object store's, where the chart puts them: beside the
-// credentials, of which those that only read have a name of their own. Without any, AWS_CA_BUNDLE and this machine's own authorities
-// are believed.
+// storeAuthority reads the CA certificates of the object store from the Secret beside its credentials: NAME-ca for the credentials NAME or
+// NAME-read, then the default name of the chart. It returns nil if neither exists; clients then use AWS_CA_BUNDLE and the certificates of
+// this machine.
 func storeAuthority(ctx context.Context, reader client.Reader, namespace, secret string) []byte {
 	for _, name := range []string{strings.TrimSuffix(secret, "-read") + "-ca", chartAuthority} {
 		var object corev1.Secret

@@ -1,3 +1,4 @@
+// Package cli has the parts that all commands share: exit codes, output, connections to clusters, and sources of runs.
 package cli
 
 import (
@@ -8,7 +9,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Exit codes: a script distinguishes a verdict from a failure by them. They are the same wherever a run is executed.
+// Exit codes distinguish a verdict from a failure. They are the same for local runs and runs on a cluster.
 const (
 	ExitDone         = 0
 	ExitError        = 1
@@ -17,21 +18,21 @@ const (
 	ExitNoGo         = 4
 )
 
-// ExitCodes is what each code means: of assay gate, and of every other command. The help, docs/reference/cli.md and
-// docs/tasks/gate-a-pull-request.md show it.
+// ExitCodes defines the meaning of each code for assay gate and for all other commands. The help, docs/reference/cli.md and
+// docs/tasks/gate-a-pull-request.md show this table.
 var ExitCodes = []struct {
 	Code         int
 	Gate, Others string
 }{
-	{ExitDone, "the verdict is Go", "done; a run answered, be it Go or NoGo"},
-	{ExitError, "the run failed, or did not end within --wait", "it failed"},
+	{ExitDone, "the verdict is Go", "success; a run may have ended Go or NoGo"},
+	{ExitError, "the run failed, or did not end within --wait", "the command failed"},
 	{ExitUsage, "the arguments or the file are wrong", "the arguments or the file are wrong"},
-	{ExitInconclusive, "the verdict is Inconclusive or Invalid, or there is none",
+	{ExitInconclusive, "the verdict is Inconclusive or Invalid, or missing",
 		"a run with gates ended Inconclusive, Invalid or without a verdict, or a search without a culprit"},
 	{ExitNoGo, "the verdict is NoGo", "never"},
 }
 
-// ExitHelp is exitCodes in a sentence: of assay gate, or of the others.
+// ExitHelp formats ExitCodes as one sentence for help texts, with the meanings for assay gate if gate is set.
 func ExitHelp(gate bool) string {
 	var parts []string
 	for _, row := range ExitCodes {
@@ -45,7 +46,7 @@ func ExitHelp(gate bool) string {
 	return "Exit codes: " + strings.Join(parts, "; ") + "."
 }
 
-// CodedError is an error that knows how the process should end.
+// CodedError is an error with the exit code of the process.
 type CodedError struct {
 	Code int
 	err  error
@@ -54,12 +55,13 @@ type CodedError struct {
 func (e *CodedError) Error() string { return e.err.Error() }
 func (e *CodedError) Unwrap() error { return e.err }
 
-// WithCode is the error with the exit code that the process ends with.
+// WithCode wraps err with the exit code of the process.
 func WithCode(code int, err error) error { return &CodedError{code, err} }
 
-// UsageError is the error of wrong arguments or a wrong file.
+// UsageError wraps err with the exit code for invalid arguments or files.
 func UsageError(err error) error { return WithCode(ExitUsage, err) }
 
+// ExitCode returns the exit code for err: ExitDone for nil, ExitError for an error without a code.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitDone
@@ -70,7 +72,8 @@ func ExitCode(err error) int {
 	return ExitError
 }
 
-// VerdictError is how a verdict ends a command that is not a gate: nil when the run answered its question.
+// VerdictError returns the error of commands other than assay gate for a verdict. It is nil for Go and NoGo, and for a missing verdict of a
+// run without gates.
 func VerdictError(verdict assayv1alpha1.Verdict, hasGates bool) error {
 	switch {
 	case verdict == assayv1alpha1.VerdictGo, verdict == assayv1alpha1.VerdictNoGo, verdict == "" && !hasGates:

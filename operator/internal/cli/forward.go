@@ -18,13 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// isClusterService recognises service.namespace.svc, with or without the cluster's domain.
+// isClusterService reports whether host has the form service.namespace.svc, with or without the cluster domain.
 func isClusterService(host string) bool {
 	parts := strings.Split(host, ".")
 	return len(parts) >= 3 && parts[2] == "svc"
 }
 
-// forwardService makes a service's port reachable on a free port of this machine until the context ends.
+// forwardService forwards a free local port to a pod behind the service until the context ends, and returns the port.
 func forwardService(ctx context.Context, cluster *Cluster, endpoint *url.URL) (port int, err error) {
 	parts := strings.Split(endpoint.Hostname(), ".")
 	name := types.NamespacedName{Namespace: parts[1], Name: parts[0]}
@@ -35,12 +35,12 @@ func forwardService(ctx context.Context, cluster *Cluster, endpoint *url.URL) (p
 	return ForwardPod(ctx, cluster, pod, target)
 }
 
-// portOf is the port of an address, which need not name that of its scheme.
+// portOf returns the port of a URL, or the default port of its scheme.
 func portOf(endpoint *url.URL) string {
 	return cmp.Or(endpoint.Port(), map[string]string{"http": "80", "https": "443"}[endpoint.Scheme])
 }
 
-// ForwardPod does the same for a port of a pod.
+// ForwardPod forwards a free local port to a port of a pod until the context ends, and returns the local port.
 func ForwardPod(ctx context.Context, cluster *Cluster, pod *corev1.Pod, target int32) (port int, err error) {
 	transport, upgrader, err := spdy.RoundTripperFor(cluster.Config)
 	if err != nil {
@@ -74,16 +74,17 @@ func ForwardPod(ctx context.Context, cluster *Cluster, pod *corev1.Pod, target i
 	return int(ports[0].Local), nil
 }
 
-// podBehind finds a ready pod behind the service and the container port that the service port leads to.
+// podBehind returns a ready pod that the service selects, and the container port for the given service port.
 func podBehind(ctx context.Context, cluster *Cluster, name types.NamespacedName, port string) (*corev1.Pod, int32, error) {
 	var service corev1.Service
 	if err := cluster.Get(ctx, name, &service); err != nil {
 		return nil, 0, fmt.Errorf("read Service %s: %w", name, err)
 	}
 	if len(service.Spec.Selector) == 0 {
-		// Nothing selects all pods, and any of them would be taken for the store.
-		return nil, 0, fmt.Errorf("no pod behind Service %s: it selects none; name the ledger by a URL with an endpoint that this machine "+
-			"reaches", name)
+		// An empty selector would match all pods, and an unrelated pod could impersonate the store.
+		return nil, 0,
+			fmt.Errorf("Service %s has no selector, so that no pod can be forwarded; name the ledger by a URL with an endpoint that this "+
+				"machine reaches", name)
 	}
 	var pods corev1.PodList
 	if err := cluster.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels(service.Spec.Selector)); err != nil {
@@ -98,7 +99,7 @@ func podBehind(ctx context.Context, cluster *Cluster, name types.NamespacedName,
 			return pod, containerPort(pod, &servicePort), nil
 		}
 	}
-	return nil, 0, fmt.Errorf("no port %s at Service %s", port, name)
+	return nil, 0, fmt.Errorf("Service %s has no port %s", name, port)
 }
 
 func containerPort(pod *corev1.Pod, port *corev1.ServicePort) int32 {
@@ -112,7 +113,7 @@ func containerPort(pod *corev1.Pod, port *corev1.ServicePort) int32 {
 	return cmp.Or(port.TargetPort.IntVal, port.Port)
 }
 
-// FirstReadyPod is the first pod that is ready; nil without one.
+// FirstReadyPod returns the first ready pod, or nil.
 func FirstReadyPod(pods []corev1.Pod) *corev1.Pod {
 	for i := range pods {
 		for _, condition := range pods[i].Status.Conditions {

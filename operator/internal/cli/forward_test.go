@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// What answers in the place of the store says what was measured: it is a pod that the store's Service selects, or none.
+// A pod that the Service does not select could impersonate the store.
 func TestWhatIsBehindAServiceIsWhatItSelects(t *testing.T) {
 	pod := func(name string) client.Object {
 		return &corev1.Pod{
@@ -37,12 +37,12 @@ func TestWhatIsBehindAServiceIsWhatItSelects(t *testing.T) {
 		port     int32
 		says     string
 	}{
-		"a pod that it selects":     {"http://minio.storage.svc:9000", service(ours, plain), "minio", 9000, ""},
-		"a port by its name":        {"http://minio.storage.svc:9000", service(ours, named), "minio", 9001, ""},
-		"the usual port":            {"http://minio.storage.svc", service(ours, corev1.ServicePort{Port: 80}), "minio", 80, ""},
-		"the usual port of TLS":     {"https://minio.storage.svc", service(ours, corev1.ServicePort{Port: 443}), "minio", 443, ""},
-		"no pod of somebody else's": {"http://minio.storage.svc:9000", service(nil, plain), "", 0, "it selects none"},
-		"no port of another":        {"http://minio.storage.svc:9001", service(ours, plain), "", 0, "no port 9001"},
+		"a pod that it selects": {"http://minio.storage.svc:9000", service(ours, plain), "minio", 9000, ""},
+		"a port by its name":    {"http://minio.storage.svc:9000", service(ours, named), "minio", 9001, ""},
+		"the usual port":        {"http://minio.storage.svc", service(ours, corev1.ServicePort{Port: 80}), "minio", 80, ""},
+		"the usual port of TLS": {"https://minio.storage.svc", service(ours, corev1.ServicePort{Port: 443}), "minio", 443, ""},
+		"no unrelated pod":      {"http://minio.storage.svc:9000", service(nil, plain), "", 0, "has no selector"},
+		"no port of another":    {"http://minio.storage.svc:9001", service(ours, plain), "", 0, "no port 9001"},
 	} {
 		endpoint, err := url.Parse(tc.endpoint)
 		if err != nil {

@@ -14,16 +14,17 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Cluster is the connection that kubectl's own flags describe.
+// Cluster is a connection to the API server and the namespace that kubectl's flags select.
 type Cluster struct {
 	client.WithWatch
 	Config    *rest.Config
 	Namespace string
 }
 
-// defaultServer is where kubectl looks when nobody told it where.
+// defaultServer is the address that client-go uses without a kubeconfig.
 const defaultServer = "http://localhost:8080"
 
+// Connect connects to the cluster that kubectl's flags select. It returns an error if no kubeconfig names a cluster.
 func Connect(flags *genericclioptions.ConfigFlags) (*Cluster, error) {
 	config, err := flags.ToRESTConfig()
 	if err != nil {
@@ -48,7 +49,7 @@ func Connect(flags *genericclioptions.ConfigFlags) (*Cluster, error) {
 	return &Cluster{connection, config, namespace}, nil
 }
 
-// WithCluster is a command that begins with the connection.
+// WithCluster adapts a command function that needs a connection to cobra.
 func WithCluster(flags *genericclioptions.ConfigFlags,
 	run func(*cobra.Command, *Cluster, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {

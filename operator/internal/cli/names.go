@@ -18,10 +18,10 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// RunKind is on every run that is printed: a typed client leaves it out.
+// RunKind is set on printed runs because a typed client leaves apiVersion and kind empty.
 var RunKind = assayv1alpha1.GroupVersion.WithKind("BenchmarkRun")
 
-// GetRun reads a run; of one that does not exist it reports which do.
+// GetRun reads a run of the namespace. The error for a missing run suggests existing ones.
 func GetRun(ctx context.Context, cluster *Cluster, name string) (*assayv1alpha1.BenchmarkRun, error) {
 	var run assayv1alpha1.BenchmarkRun
 	err := cluster.Get(ctx, types.NamespacedName{Namespace: cluster.Namespace, Name: name}, &run)
@@ -35,7 +35,8 @@ func GetRun(ctx context.Context, cluster *Cluster, name string) (*assayv1alpha1.
 	return &run, nil
 }
 
-// similarRuns is what a person may have meant. That nothing can be listed is no news to somebody who asked for one run.
+// similarRuns returns a suggestion for a missing run: a similar name, or another namespace with a run of this name. It ignores errors,
+// because the caller already reports one.
 func similarRuns(ctx context.Context, cluster *Cluster, name string) string {
 	var here assayv1alpha1.BenchmarkRunList
 	if err := cluster.List(ctx, &here, client.InNamespace(cluster.Namespace)); err != nil {
@@ -57,21 +58,21 @@ func similarRuns(ctx context.Context, cluster *Cluster, name string) string {
 			}
 		}
 		if len(namespaces) > 0 {
-			return ": there is one with " + joinWords(namespaces)
+			return "; it exists with " + joinWords(namespaces)
 		}
 	}
-	return ": see " + Program + " get -A"
+	return "; list all runs with " + Program + " get -A"
 }
 
-// completionTime bounds what a person waits for after pressing the tab key.
+// completionTime is the timeout of requests for shell completion.
 const completionTime = 3 * time.Second
 
-// CompleteRuns completes names of runs, at most limit of them; 0 is any number.
+// CompleteRuns completes names of runs, at most limit arguments; 0 means no limit.
 func CompleteRuns(flags *genericclioptions.ConfigFlags, limit int) cobra.CompletionFunc {
 	return CompleteFromCluster(flags, limit, runCompletions)
 }
 
-// CompleteFromCluster completes what the cluster knows and has not been named yet.
+// CompleteFromCluster completes arguments with values that known reads from the cluster. named holds the arguments so far.
 func CompleteFromCluster(flags *genericclioptions.ConfigFlags, limit int,
 	known func(ctx context.Context, cluster *Cluster, named []string) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -88,7 +89,7 @@ func CompleteFromCluster(flags *genericclioptions.ConfigFlags, limit int,
 	}
 }
 
-// runCompletions are the runs not named yet, each with where it stands.
+// runCompletions returns the runs of the namespace that are not in named, described by phase and verdict.
 func runCompletions(ctx context.Context, cluster *Cluster, named []string) []cobra.Completion {
 	var runs assayv1alpha1.BenchmarkRunList
 	if err := cluster.List(ctx, &runs, client.InNamespace(cluster.Namespace)); err != nil {
@@ -104,7 +105,7 @@ func runCompletions(ctx context.Context, cluster *Cluster, named []string) []cob
 	return out
 }
 
-// CompleteRunsOrFolders is for commands that read a ledger wherever it is.
+// CompleteRunsOrFolders completes names of runs, or folders if the word looks like a path.
 func CompleteRunsOrFolders(flags *genericclioptions.ConfigFlags, limit int) cobra.CompletionFunc {
 	runs := CompleteRuns(flags, limit)
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -115,6 +116,7 @@ func CompleteRunsOrFolders(flags *genericclioptions.ConfigFlags, limit int) cobr
 	}
 }
 
+// NamespaceCompletions returns all namespaces of the cluster.
 func NamespaceCompletions(ctx context.Context, cluster *Cluster, _ []string) []cobra.Completion {
 	var namespaces corev1.NamespaceList
 	if err := cluster.List(ctx, &namespaces); err != nil {
@@ -127,7 +129,7 @@ func NamespaceCompletions(ctx context.Context, cluster *Cluster, _ []string) []c
 	return out
 }
 
-// CompleteManifests completes files that hold runs.
+// CompleteManifests completes YAML and JSON files.
 func CompleteManifests(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return []cobra.Completion{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 }

@@ -22,8 +22,8 @@ func TestAnUnknownRunIsToldFromOnesNearby(t *testing.T) {
 	for name, tc := range map[string]struct{ asked, want string }{
 		"a letter is wrong":         {"pir-scam", `no BenchmarkRun "pir-scam" in namespace "default"; did you mean pir-scan?`},
 		"the end is missing":        {"pir", `did you mean pir-scan or pir-scan-smoke?`},
-		"it is in another place":    {"elsewhere", `there is one with -n team-a`},
-		"nothing is near":           {"something-else", `see assay get -A`},
+		"it is in another place":    {"elsewhere", `it exists with -n team-a`},
+		"nothing is near":           {"something-else", `list all runs with assay get -A`},
 		"two letters, two meanings": {"morc", `did you mean mork?`},
 	} {
 		t.Run(name, func(t *testing.T) {

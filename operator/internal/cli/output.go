@@ -22,7 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// CreateFile writes a file that is not there yet. One that is there is kept.
+// CreateFile writes a new file. It returns a usage error if the file exists.
 func CreateFile(path string, data []byte, stderr io.Writer) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
@@ -33,24 +33,25 @@ func CreateFile(path string, data []byte, stderr io.Writer) error {
 	}
 	_, err = file.Write(data)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return errors.Join(err, os.Remove(path)) // Half of it would be kept the next time.
+		return errors.Join(err, os.Remove(path)) // A partial file would block the next attempt.
 	}
 	_, err = fmt.Fprintf(stderr, "wrote %s; %s run --local %s runs it\n", path, Program, path)
 	return err
 }
 
+// FileExistsError returns the usage error for a file that exists.
 func FileExistsError(path string) error {
-	return UsageError(fmt.Errorf("%s exists and is kept: name another file, or remove it", path))
+	return UsageError(fmt.Errorf("%s exists and is not overwritten; name another file or remove it", path))
 }
 
-// AddOutput gives a command --output: its own form for people, and then those for programs.
+// AddOutput adds --output with the given forms. The first form is the default.
 func AddOutput(command *cobra.Command, form *string, forms ...string) {
 	*form = forms[0]
-	command.Flags().VarP(formFlag{form, forms}, "output", "o", "one of "+joinWords(forms))
+	command.Flags().VarP(formFlag{form, forms}, "output", "o", "output form: "+joinWords(forms))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// formFlag is the value of --output where it is one of some words.
+// formFlag is the value of --output, restricted to the allowed forms.
 type formFlag struct {
 	chosen  *string
 	allowed []string
@@ -58,7 +59,7 @@ type formFlag struct {
 
 func (c formFlag) String() string {
 	if c.chosen == nil {
-		return "" // pflag asks the zero value for its text.
+		return "" // pflag calls String on the zero value.
 	}
 	return *c.chosen
 }
@@ -73,7 +74,7 @@ func (c formFlag) Set(text string) error {
 	return nil
 }
 
-// joinWords is "a, b or c".
+// joinWords formats a list as "a, b or c".
 func joinWords(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -82,7 +83,7 @@ func joinWords(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// AtPoint follows the name of what was measured at a point; it is empty for the only one.
+// AtPoint returns " at POINT" for messages, or "" for an experiment with a single point.
 func AtPoint(point string) string {
 	if point == "" {
 		return ""
@@ -90,7 +91,7 @@ func AtPoint(point string) string {
 	return " at " + point
 }
 
-// PrintStructured prints a value for programs; done is false when the form is one for people.
+// PrintStructured prints value as JSON or YAML. done is false if form is neither of them.
 func PrintStructured(out io.Writer, form string, value any) (done bool, err error) {
 	switch form {
 	case "json":
@@ -109,7 +110,7 @@ func PrintStructured(out io.Writer, form string, value any) (done bool, err erro
 	}
 }
 
-// PrintAnswer prints a value for programs, or where the form is one for people what says the same in words.
+// PrintAnswer prints value as JSON or YAML, or the formatted words if form is neither of them.
 func PrintAnswer(out io.Writer, form string, value any, words string, args ...any) error {
 	if done, err := PrintStructured(out, form, value); done {
 		return err
@@ -118,10 +119,11 @@ func PrintAnswer(out io.Writer, form string, value any, words string, args ...an
 	return err
 }
 
-// widestCell is how many characters a cell of a table shows: each row of a table is as wide as its widest cells.
-const widestCell = 256
+// maxCellWidth is the maximum number of characters of a table cell. Longer cells would widen every row.
+const maxCellWidth = 256
 
-// PrintLine writes one, whatever others wrote into what it is made of, and however much where it is one of a table.
+// PrintLine writes a formatted line with all arguments but numbers escaped for terminals, because ledgers and histories contain untrusted
+// text. Cells of a table are truncated to maxCellWidth.
 func PrintLine(out io.Writer, format string, args ...any) {
 	_, table := out.(*tabwriter.Writer)
 	for i, arg := range args {
@@ -130,29 +132,29 @@ func PrintLine(out io.Writer, format string, args ...any) {
 			continue
 		}
 		text := report.Printable(fmt.Sprint(arg))
-		if runes := []rune(text); table && len(runes) > widestCell {
-			text = string(runes[:widestCell-1]) + "…"
+		if runes := []rune(text); table && len(runes) > maxCellWidth {
+			text = string(runes[:maxCellWidth-1]) + "…"
 		}
 		args[i] = text
 	}
 	fmt.Fprintf(out, format, args...)
 }
 
-// Destination is the form of an answer, and the file it goes to; without one it is printed.
+// Destination is the form of an output and the file it is written to. An empty file means standard output.
 type Destination struct{ Form, File string }
 
-// extensions are the forms of files.
+// extensions maps file extensions to forms.
 var extensions = map[string]string{
 	".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".json": "json", ".jsonl": "attempts", ".ndjson": "attempts",
 	".parquet": "parquet", ".txt": "table", ".bench": "benchstat", ".xml": "junit", ".svg": "badge",
 	".zst": "archive",
 }
 
-// binaries are the forms that are no text, with a name for a file.
+// binaries maps binary forms to a suggested file name.
 var binaries = map[string]string{"parquet": "attempts.parquet", "archive": "run" + store.ArchiveExtension}
 
-// ParseDestination reads --output, which is a form that is printed or a file whose name has the form, and --format, which sets it
-// where the name does not. The first of the forms known is the command's own.
+// ParseDestination parses --output, which is a form or a file name, and --format, which overrides the form that the file extension implies.
+// The first known form is the default.
 func ParseDestination(output, format string, known ...string) (Destination, error) {
 	refuse := func(text string, args ...any) (Destination, error) {
 		return Destination{}, UsageError(fmt.Errorf(text, args...))
@@ -165,7 +167,7 @@ func ParseDestination(output, format string, known ...string) (Destination, erro
 		return Destination{Form: cmp.Or(format, known[0])}, nil
 	case slices.Contains(known, output):
 		if format != "" && format != output {
-			return refuse("--output %s and --format %s contradict each other: a file called %s is written ./%s", output, format, output, output)
+			return refuse("--output %s contradicts --format %s; to write a file named %s use ./%s", output, format, output, output)
 		}
 		return Destination{Form: output}, nil
 	case format != "":
@@ -173,37 +175,38 @@ func ParseDestination(output, format string, known ...string) (Destination, erro
 	}
 	form := extensions[strings.ToLower(filepath.Ext(output))]
 	if !slices.Contains(known, form) {
-		return refuse("invalid --output %q: write %s to print it, or a file whose name ends in .html, .md, .csv, .json, .parquet or the like; "+
-			"--format selects the form of any other file", output, joinWords(known))
+		return refuse("invalid --output %q: use %s to print, or a file name with an extension such as .html, .md, .csv, .json or .parquet; "+
+			"--format selects the form of files with other extensions", output, joinWords(known))
 	}
 	return Destination{Form: form, File: output}, nil
 }
 
-// Write puts the answer where it belongs. Others wrote what a ledger says, and on a terminal it moves no cursor.
+// Write writes data to the file or to stdout. Text for a terminal is escaped, because ledgers contain untrusted text; binary forms for a
+// terminal are usage errors.
 func (d Destination) Write(stdout, stderr io.Writer, data []byte) error {
 	if d.File == "" {
 		if file, ok := stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 			if name, binary := binaries[d.Form]; binary {
-				return UsageError(fmt.Errorf("%s is not for terminals: write it to a file with -o %s", d.Form, name))
+				return UsageError(fmt.Errorf("form %s is binary and cannot be printed to a terminal; write it to a file with -o %s", d.Form, name))
 			}
 			data = []byte(report.PrintableLines(string(data)))
 		}
 		_, err := stdout.Write(data)
 		return err
 	}
-	made, err := WriteFileAtomically(d.File, data, 0o644)
+	created, err := WriteFileAtomically(d.File, data, 0o644)
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
-	if made {
+	if created {
 		_, err = fmt.Fprintf(stderr, "wrote %s (%s)\n", d.File, quantity.Bytes(int64(len(data))))
 	}
 	return err
 }
 
-// WriteFileAtomically writes a file that appears when it is complete, also where a disk is full; made reports that it was one. What is
-// there and no file, such as /dev/stdout, is written to and not replaced.
-func WriteFileAtomically(path string, data []byte, mode os.FileMode) (made bool, err error) {
+// WriteFileAtomically writes a file through a temporary file, so that no partial file remains after an error such as a full disk. Paths of
+// other kinds, such as /dev/stdout, are written directly; created is false for them.
+func WriteFileAtomically(path string, data []byte, mode os.FileMode) (created bool, err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return false, os.WriteFile(path, data, mode)
 	}
@@ -222,7 +225,7 @@ func WriteFileAtomically(path string, data []byte, mode os.FileMode) (made bool,
 	return true, nil
 }
 
-// ValidateArgs turns a wrong number of arguments into a usage error. A command that says nothing of them takes none.
+// ValidateArgs turns a wrong number of arguments into a usage error. Without check the command takes no arguments.
 func ValidateArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	if check == nil {
 		check = cobra.NoArgs
@@ -235,11 +238,11 @@ func ValidateArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// AddDestination gives a command --output, a form, the first by itself, or a file, and --format.
+// AddDestination adds --output and --format with the given forms. The first form is the default.
 func AddDestination(command *cobra.Command, output, format *string, forms ...string) {
 	command.Flags().StringVarP(output, "output", "o", "",
-		"form to print, or file to write whose extension selects the form (default "+forms[0]+", printed)")
-	command.Flags().StringVar(format, "format", "", "form of a file whose extension does not select one: "+joinWords(forms))
+		"output form, or file whose extension selects the form (default "+forms[0]+", printed)")
+	command.Flags().StringVar(format, "format", "", "form of the output file, if its extension is ambiguous: "+joinWords(forms))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveDefault))
 	_ = command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
 }

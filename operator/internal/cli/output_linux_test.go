@@ -32,7 +32,7 @@ func TestWhatIsNoFileIsWrittenToAndNotReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Whoever opens it for both waits for nobody.
+		// Opening for reading and writing does not block.
 		end, err := os.OpenFile(pipe, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestWhatIsNoFileIsWrittenToAndNotReplaced(t *testing.T) {
 
 // A disk that is full leaves the file that was there, or none: half of one would be read, or kept the next time.
 func TestAFullDiskLeavesNoHalfOfAFile(t *testing.T) {
-	// The limit is that of a whole process, and in this one go test writes a log of its own.
+	// RLIMIT_FSIZE applies to the process, and go test writes a log in this one.
 	const child = "ASSAY_TEST_FULL_DISK"
 	if os.Getenv(child) == "" {
 		command := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
@@ -115,7 +115,7 @@ func TestAFullDiskLeavesNoHalfOfAFile(t *testing.T) {
 	}
 }
 
-// terminal is one, and where what is written to it is read.
+// terminal returns a pseudo-terminal and a function that returns its output.
 func terminal(t *testing.T) (shown, read *os.File) {
 	t.Helper()
 	read, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -159,6 +159,6 @@ func TestAnAnswerMovesNoCursorOfATerminalAndIsWholeElsewhere(t *testing.T) {
 		}
 	}
 	if err := (Destination{Form: "parquet"}).Write(shown, io.Discard, []byte("PAR1")); err == nil {
-		t.Error("a terminal shows what is no text")
+		t.Error("binary output reached the terminal")
 	}
 }

@@ -26,7 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// OpenFolderOrURL opens what was given as the flag or argument of that name, which need not exist yet in a folder.
+// OpenFolderOrURL opens a store in a folder or behind a URL. The folder need not exist; given names the flag in errors.
 func OpenFolderOrURL(ctx context.Context, given, where string) (store.Store, error) {
 	if !strings.Contains(where, "://") {
 		return store.OpenFolder(ctx, where)
@@ -38,38 +38,38 @@ func OpenFolderOrURL(ctx context.Context, given, where string) (store.Store, err
 	return store, nil
 }
 
-// SourceHelp explains what NAME may be, for commands that read a ledger.
+// SourceHelp documents NAME for commands that read a ledger.
 const SourceHelp = "NAME is a run on the cluster, the folder or the archive (NAME.tar.zst) of a ledger, a ledger's URL " +
-	"(file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port), or the file that assay gate --save wrote. " +
-	"An object store inside the cluster is reached through a port-forward, with the keys that only read the run's namespace, from the " +
-	"Secret that the chart puts there; " +
-	"for a URL they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+	"(file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port), or a file written by assay gate --save. " +
+	"An object store inside the cluster is reached through a port-forward, with the read-only credentials of the run's namespace. " +
+	"For a URL, credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 
-// Source finds ledgers by what a person calls them.
+// Source opens ledgers by the NAME argument of a command.
 type Source struct {
 	Flags *genericclioptions.ConfigFlags
-	// secret holds the store's credentials under two keys: the access key's and the secret key's.
+	// secret names the Secret with the credentials, and keys its entries for the access key and the secret key.
 	secret string
 	keys   []string
 	wave   int
 }
 
+// AddFlags adds the flags for credentials and --wave.
 func (s *Source) AddFlags(command *cobra.Command) {
 	s.AddCredentials(command)
-	command.Flags().IntVar(&s.wave, "wave", -1, "what was known after this wave")
-	command.Flags().Lookup("wave").DefValue = "the newest that was analysed"
+	command.Flags().IntVar(&s.wave, "wave", -1, "use the analysis of this wave")
+	command.Flags().Lookup("wave").DefValue = "newest analysed wave"
 }
 
-// AddCredentials gives a command the flags that say where the object store's keys are.
+// AddCredentials adds the flags for credentials of the object store.
 func (s *Source) AddCredentials(command *cobra.Command) {
 	command.Flags().StringVar(&s.secret, "secret", "assay-ledger-read",
-		"Secret with the object store's credentials, in the run's namespace; with an external store the one that "+
-			"objectStore.existingSecret names")
+		"Secret with the object store's credentials in the run's namespace; for an external store the value of "+
+			"objectStore.existingSecret")
 	command.Flags().StringSliceVar(&s.keys, "secret-keys", []string{"accessKey", "secretKey"},
-		"keys in that Secret of the access key and the secret key, as the chart's objectStore.accessKeyKey and secretKeyKey name them")
+		"keys of the access key and the secret key in that Secret (objectStore.accessKeyKey and secretKeyKey of the chart)")
 }
 
-// AnalyzedLedger is a ledger with one of its analyses.
+// AnalyzedLedger is an open ledger with one of its analyses.
 type AnalyzedLedger struct {
 	Where      string
 	Store      store.Store
@@ -78,8 +78,8 @@ type AnalyzedLedger struct {
 	Wave       int
 }
 
-// Open opens the ledger of a run by its name, a folder, a URL or the answer of a gate, and reads an analysis in it. One on a cluster can be
-// reached until the context ends.
+// Open opens the ledger of a run and reads an analysis. where is a run's name, a folder, an archive, a URL or a gate answer. A ledger on a
+// cluster stays reachable until the context ends.
 func (s *Source) Open(ctx context.Context, where string) (*AnalyzedLedger, error) {
 	namespace := ""
 	if IsGateAnswer(where) {
@@ -98,11 +98,11 @@ func (s *Source) Open(ctx context.Context, where string) (*AnalyzedLedger, error
 	return ReadAnalyzedLedger(ctx, store, where, s.wave)
 }
 
-// ReadAnalyzedLedger reads the analysis of a wave, or with a negative wave the newest there is.
+// ReadAnalyzedLedger reads the analysis of a wave, or the newest analysis if wave is negative.
 func ReadAnalyzedLedger(ctx context.Context, s store.Store, where string, wave int) (*AnalyzedLedger, error) {
 	frozen, err := ledger.ReadExperiment(ctx, s)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, UsageError(fmt.Errorf("%s does not hold the ledger of a run: it has no %s; name the run's own folder or prefix", where,
+		return nil, UsageError(fmt.Errorf("%s is not the ledger of a run because it has no %s; name the folder or prefix of the run", where,
 			ledger.ExperimentKey))
 	}
 	if err != nil {
@@ -126,11 +126,11 @@ func ReadAnalyzedLedger(ctx context.Context, s store.Store, where string, wave i
 	if wave >= 0 {
 		which = fmt.Sprintf("no analysis of wave %d", wave)
 	}
-	return nil, fmt.Errorf("%s has %s: one is written when a wave ends; %s watch follows a run, and %s analyze --ledger URL --write judges "+
-		"a ledger now", where, which, Program, Program)
+	return nil, fmt.Errorf("%s has %s; the analysis is written at the end of a wave: follow the run with %s watch, or analyze now with "+
+		"%s analyze --ledger URL --write", where, which, Program, Program)
 }
 
-// store opens the ledger, whatever is in it. A run is one of that namespace; without one, of the namespace that the flags name.
+// store opens a ledger without reading it. namespace is that of a run on the cluster; "" selects the namespace of the flags.
 func (s *Source) store(ctx context.Context, namespace, where string) (store.Store, error) {
 	if strings.Contains(where, "://") {
 		s, err := store.Open(ctx, where, store.Options{})
@@ -144,7 +144,7 @@ func (s *Source) store(ctx context.Context, namespace, where string) (store.Stor
 	}
 	cluster, err := Connect(s.Flags)
 	if err != nil {
-		return nil, fmt.Errorf("%q is neither a folder, an archive nor a URL, and no cluster can be asked for a run of that name: %w", where,
+		return nil, fmt.Errorf("%q is not a folder, an archive or a URL, and looking up a run of that name failed: %w", where,
 			err)
 	}
 	cluster.Namespace = cmp.Or(namespace, cluster.Namespace)
@@ -153,12 +153,13 @@ func (s *Source) store(ctx context.Context, namespace, where string) (store.Stor
 		return nil, err
 	}
 	if run.Status.Ledger == "" || run.Status.Wave == nil {
-		return nil, fmt.Errorf("BenchmarkRun %s/%s has measured nothing yet: see %s watch %s", run.Namespace, run.Name, Program, run.Name)
+		return nil, fmt.Errorf("BenchmarkRun %s/%s has no results yet; follow it with %s watch %s", run.Namespace, run.Name, Program, run.Name)
 	}
 	return s.OpenFrom(ctx, cluster, "status.ledger", run.Status.Ledger)
 }
 
-// OpenFrom opens what a status says lies in the object store of the namespace, from outside the cluster, until the context ends.
+// OpenFrom opens a store whose URL a status field holds. Stores inside the cluster are reached through a port-forward until the context
+// ends.
 func (s *Source) OpenFrom(ctx context.Context, cluster *Cluster, field, where string) (store.Store, error) {
 	address, err := url.Parse(where)
 	if err != nil {
@@ -181,24 +182,25 @@ func (s *Source) OpenFrom(ctx context.Context, cluster *Cluster, field, where st
 	return store.Open(ctx, address.String(), options)
 }
 
-// credentials of the object store, from the Secret in the run's namespace. Whoever may not read it may have keys of their own,
-// in the environment.
+// credentials reads the object store's credentials from the Secret in the namespace. Credentials in the environment make the Secret
+// optional, for users without permission to read it.
 func (s *Source) credentials(ctx context.Context, reader client.Reader, namespace string) (store.Options, error) {
 	if len(s.keys) != 2 || s.keys[0] == "" || s.keys[1] == "" {
-		return store.Options{}, UsageError(fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret "+
-			"key's, with a comma between them", strings.Join(s.keys, ",")))
+		return store.Options{}, UsageError(fmt.Errorf("invalid --secret-keys %q: give the keys of the access key and "+
+			"the secret key, separated by a comma", strings.Join(s.keys, ",")))
 	}
 	own := os.Getenv("AWS_ACCESS_KEY_ID") != ""
 	var secret corev1.Secret
 	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.secret}, &secret)
 	if err != nil && !(own && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))) {
-		return store.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID "+
-			"and AWS_SECRET_ACCESS_KEY", namespace, s.secret, err)
+		return store.Options{},
+			fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another Secret with --secret, or set AWS_ACCESS_KEY_ID "+
+				"and AWS_SECRET_ACCESS_KEY", namespace, s.secret, err)
 	}
 	out := store.Options{AccessKey: string(secret.Data[s.keys[0]]), SecretKey: string(secret.Data[s.keys[1]]), CA: secret.Data["ca.crt"]}
 	for _, key := range s.keys {
 		if len(secret.Data[key]) == 0 && !own {
-			return store.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, it has %s: name its keys with --secret-keys",
+			return store.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, only %s; set --secret-keys",
 				namespace, s.secret, key,
 				strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
 		}

@@ -25,14 +25,14 @@ func TestTheStoresCredentialsAreFoundUnderTheKeysTheyHave(t *testing.T) {
 		want    string
 		refused string
 	}{
-		"as the chart makes them":                    {objects: []client.Object{secret("accessKey", "secretKey")}, want: "value of accessKey"},
-		"under names of one's own":                   {objects: []client.Object{secret("id", "key")}, keys: []string{"id", "key"}, want: "value of id"},
-		"under names that nobody told":               {objects: []client.Object{secret("id", "key")}, refused: `no key "accessKey", it has id, key: name its keys with --secret-keys`},
-		"under names that nobody told, keys at hand": {objects: []client.Object{secret("id", "key")}, env: "mine"},
+		"as the chart makes them":             {objects: []client.Object{secret("accessKey", "secretKey")}, want: "value of accessKey"},
+		"under custom keys":                   {objects: []client.Object{secret("id", "key")}, keys: []string{"id", "key"}, want: "value of id"},
+		"under keys that --secret-keys lacks": {objects: []client.Object{secret("id", "key")}, refused: `no key "accessKey", only id, key; set --secret-keys`},
+		"under keys that --secret-keys lacks, with credentials in the environment": {objects: []client.Object{secret("id", "key")}, env: "mine"},
 		"nowhere":                             {refused: "--secret"},
 		"nowhere, keys at hand":               {env: "mine"},
-		"with one key name only":              {objects: []client.Object{secret("id", "key")}, keys: []string{"id"}, refused: "name two keys"},
-		"with an empty key name":              {objects: []client.Object{secret("id", "key")}, keys: []string{"id", ""}, refused: "name two keys"},
+		"with one key name only":              {objects: []client.Object{secret("id", "key")}, keys: []string{"id"}, refused: "give the keys of the access key and the secret key"},
+		"with an empty key name":              {objects: []client.Object{secret("id", "key")}, keys: []string{"id", ""}, refused: "give the keys of the access key and the secret key"},
 		"with the secret key's name mistyped": {objects: []client.Object{secret("id", "key")}, keys: []string{"id", "kye"}, refused: `no key "kye"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package compare compares two runs side by side. It gives no verdict, because trials of different runs were not interleaved. Changes
-// between the two sessions affect every ratio, and no interval includes them.
+// Package compare compares the results of two runs. It gives no verdict, because the trials of two runs are not interleaved and their
+// intervals do not cover drift between the sessions.
 package compare
 
 import (
@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Row is a metric in both runs, and the ratio of the second to the first.
+// Row is one figure in both runs, and the second over the first.
 type Row struct {
 	Point     string               `json:"point"`
 	Arm       string               `json:"arm"`
@@ -20,7 +20,7 @@ type Row struct {
 	Statistic experiment.Statistic `json:"statistic"`
 	A         analysis.Estimate    `json:"a"`
 	B         analysis.Estimate    `json:"b"`
-	// Ratio is B over A, with an interval derived from those of the two; nil if it cannot be computed.
+	// Ratio is B over A, with an interval from those of the two; nil where it cannot be computed.
 	Ratio *analysis.Estimate `json:"ratio,omitempty"`
 }
 
@@ -29,37 +29,36 @@ type Comparison struct {
 	A    string `json:"a"`
 	B    string `json:"b"`
 	Rows []Row  `json:"rows"`
-	// OnlyA and OnlyB name the metrics that only one run has.
+	// OnlyA and OnlyB name the figures that the other run does not have.
 	OnlyA []string `json:"onlyA,omitempty"`
 	OnlyB []string `json:"onlyB,omitempty"`
-	// Environment lists the differing hard fingerprint keys with both values. If there are any, no ratio is computed.
+	// Environment names the hard fingerprint keys that differ, with both values. Where there are any, no ratio is given.
 	Environment []Difference `json:"environment,omitempty"`
-	// Parameters lists the differing parameters of points and arms with the same name, with both values.
+	// Parameters names the parameters that differ at points and arms of the same name, with both values.
 	Parameters []Difference `json:"parameters,omitempty"`
-	// WarningsA and WarningsB are those of each run. They matter here because a result from incomplete trials or from two programs is not
-	// representative of the arm.
+	// WarningsA and WarningsB are the warnings of each run, which may invalidate an estimate.
 	WarningsA []string `json:"warningsA,omitempty"`
 	WarningsB []string `json:"warningsB,omitempty"`
-	// ConfidenceA and ConfidenceB are the confidence levels of each run's intervals, and Confidence that of the ratios', the lower one.
+	// ConfidenceA and ConfidenceB are those of the intervals of each run, and Confidence that of the ratios': the lower one.
 	ConfidenceA float64 `json:"confidenceA"`
 	ConfidenceB float64 `json:"confidenceB"`
 	Confidence  float64 `json:"confidence"`
 }
 
-// Run is one side: experiment and analysis.
+// Run is one of the two runs: its experiment and its analysis.
 type Run struct {
 	Experiment *experiment.Experiment
 	Analysis   *analysis.Analysis
 }
 
-// Difference is a value that differs between the runs.
+// Difference is something that differs between the runs.
 type Difference struct {
 	Key string `json:"key"`
 	A   string `json:"a"`
 	B   string `json:"b"`
 }
 
-// Runs compares two runs, metric by metric. It returns an error if a metric has different units, because these are different quantities.
+// Runs compares two runs, figure by figure. A metric that has another unit in the other run is another quantity, and refused.
 func Runs(first, second Run) (Comparison, error) {
 	a, b := first.Analysis, second.Analysis
 	out := Comparison{
@@ -76,8 +75,8 @@ func Runs(first, second Run) (Comparison, error) {
 			continue
 		}
 		if r.Estimate.Unit != other.Estimate.Unit {
-			return Comparison{}, fmt.Errorf("%s and %s: metrics[%s].unit: found %q in the first and %q in the second: use "+
-				"templates with the same unit", out.A, out.B, r.Metric, r.Estimate.Unit, other.Estimate.Unit)
+			return Comparison{}, fmt.Errorf("%s and %s: metrics[%s].unit: found %q in the first and %q in the second: only runs with one unit "+
+				"can be compared: measure both with templates that agree", out.A, out.B, r.Metric, r.Estimate.Unit, other.Estimate.Unit)
 		}
 		row := Row{Point: r.Point, Arm: r.Arm, Metric: r.Metric, Statistic: r.Statistic, A: r.Estimate, B: other.Estimate}
 		if len(out.Environment) == 0 {
@@ -100,7 +99,7 @@ func name(a *analysis.Analysis) string {
 	return a.Run.Namespace + "/" + a.Run.Name
 }
 
-// parameters returns the parameters that differ between cells of the same name, each pair of values once.
+// parameters that differ between cells of the same name, each pair of values once.
 func parameters(a, b *experiment.Experiment) []Difference {
 	type place struct{ point, arm string }
 	inA := map[place]map[string]string{}
@@ -124,7 +123,7 @@ func parameters(a, b *experiment.Experiment) []Difference {
 	return out
 }
 
-// differences returns the keys with different or missing values, in order.
+// differences are the keys that differ, in their order. A key that one of them lacks differs too.
 func differences[V any](a, b map[string]V) []Difference {
 	var out []Difference
 	show := func(from map[string]V, key string) string {
@@ -143,12 +142,11 @@ func differences[V any](a, b map[string]V) []Difference {
 	return out
 }
 
-// ratio returns the ratio of two independent estimates, with an interval from theirs (MOVER: Donner and Zou 2012, Statistical Methods in
-// Medical Research 21:347; for ratios Newcombe 2016, ibid. 25:1774). The error of each limit is composed of the errors of the two limits
-// that move the ratio in that direction. The method requires neither a scale with symmetric intervals nor a standard error, which cannot
-// be derived from an interval that was widened for dependent blocks or differing nodes. For two Student intervals on the plain scale it
-// equals Fieller's interval with each run's quantile, whose coverage is at least nominal. It returns no interval if a limit is not
-// positive.
+// ratio is that of two independent estimates, with an interval from theirs (MOVER: Donner and Zou 2012, Statistical Methods in Medical
+// Research 21:347; for ratios Newcombe 2016, ibid. 25:1774): the error of each end of it is made of those of the two ends that move the
+// ratio there. It asks neither for a scale on which an interval is symmetric nor for a standard error, which cannot be read back from one
+// that was widened because blocks depended on each other or nodes differed. Of two Student intervals on the plain scale it is Fieller's
+// with each run's own quantile, which covers at least as often as it says. An end that is not positive gives none.
 func ratio(a, b analysis.Estimate) *analysis.Estimate {
 	out := &analysis.Estimate{Value: b.Value / a.Value, Unit: "1", Ratio: true, Blocks: min(a.Blocks, b.Blocks)}
 	if a.Value <= 0 || b.Value <= 0 || math.IsInf(out.Value, 0) {
@@ -157,8 +155,8 @@ func ratio(a, b analysis.Estimate) *analysis.Estimate {
 	if !positive(a) || !positive(b) {
 		return out
 	}
-	// Roots of (b - r·a)² = (b - end of b)² + r²·(a - other end of a)², in units of a and b, since products of raw values may overflow or
-	// underflow.
+	// The roots of (b - r·a)² = (b - end of b)² + r²·(a - other end of a)², with b and a as units: their products may be too small or
+	// too large for a number.
 	limits := func(endOfB, endOfA float64) (root, over, under float64) {
 		over, under = endOfB*(2-endOfB), endOfA*(2-endOfA)
 		return math.Sqrt(max(0, 1-over*under)), over, under
@@ -167,13 +165,13 @@ func ratio(a, b analysis.Estimate) *analysis.Estimate {
 	low := out.Value * (over / (1 + root))
 	root, _, under := limits(*b.High/b.Value, *a.Low/a.Value)
 	high := out.Value * ((1 + root) / under)
-	if !math.IsNaN(low) && !math.IsNaN(high) && !math.IsInf(high, 0) { // Otherwise the limits exceed the range of a number.
+	if !math.IsNaN(low) && !math.IsNaN(high) && !math.IsInf(high, 0) { // Otherwise the values overflow.
 		out.Low, out.High = &low, &high
 	}
 	return out
 }
 
-// positive reports whether an estimate has an interval with positive limits.
+// positive reports whether an estimate has an interval of which a ratio can be taken.
 func positive(e analysis.Estimate) bool {
 	return e.Low != nil && e.High != nil && *e.Low > 0 && *e.Low <= e.Value && e.Value <= *e.High
 }

@@ -21,7 +21,7 @@ import (
 	"assay.dev/assay/operator/internal/status"
 )
 
-func TestWhenToLookAgain(t *testing.T) {
+func TestRequeue(t *testing.T) {
 	settings := plan.Settings{LedgerRetry: 10 * time.Second}
 	away := &apply.LedgerError{Err: errors.New("no answer")}
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "node-a", errors.New("too late"))
@@ -53,7 +53,7 @@ func TestWhenToLookAgain(t *testing.T) {
 }
 
 // Where Argo wrote a workflow while it was to be terminated, the run is decided about again: nobody would terminate it after its end.
-func TestARunHasNotEndedBeforeItsLastWriteIsTaken(t *testing.T) {
+func TestReconcile_ConflictOnTheLastWriteDoesNotEndTheRun(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "workflows"}, "scan-w000", errors.New("it has another version"))
 	for sentence, tc := range map[string]struct {
 		err  error
@@ -75,7 +75,7 @@ func TestARunHasNotEndedBeforeItsLastWriteIsTaken(t *testing.T) {
 	}
 }
 
-func TestASlowReconcileIsLogged(t *testing.T) {
+func TestTimed_SlowReconcileIsLogged(t *testing.T) {
 	for took, want := range map[time.Duration]int{slowReconcile: 0, slowReconcile + time.Millisecond: 1} {
 		lines := 0
 		log := funcr.New(func(_, _ string) { lines++ }, funcr.Options{})

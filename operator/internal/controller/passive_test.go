@@ -33,7 +33,7 @@ import (
 )
 
 // A run at the head of the queue that never takes the node that it is granted would keep it from everybody.
-func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
+func TestReconcile_FailureRemovesTheRunFromTheNodeQueue(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {

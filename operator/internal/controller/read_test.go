@@ -92,7 +92,7 @@ func (r *twoReaders) read() (progress string, asked int) {
 	return run.Status.Progress, r.asked
 }
 
-func TestARunIsReadAnewOnlyWhenSomethingNewIsKnown(t *testing.T) {
+func TestRead_LedgerIsReadOnlyAfterChanges(t *testing.T) {
 	r := newTwoReaders(t)
 	expect := func(why, progress string, asked int) {
 		t.Helper()
@@ -129,7 +129,7 @@ func (r *twoReaders) now() *assayv1alpha1.BenchmarkRun {
 }
 
 // A run that is deleted before it was accepted never ends, and nobody holds it until its operator has seen it go.
-func TestNothingIsNotedOfARunThatIsFoundToBeGone(t *testing.T) {
+func TestRead_DeletedRunIsForgotten(t *testing.T) {
 	r := newTwoReaders(t)
 	r.write("0/4", false)
 	run := r.now()

@@ -9,7 +9,7 @@ import (
 )
 
 // A status that will never be taken is written without results; one that may be taken later is not.
-func TestWhichStatusesAreRefusedForGood(t *testing.T) {
+func TestRefused_ErrorsOfStatusWrites(t *testing.T) {
 	runs := schema.GroupResource{Resource: "benchmarkruns"}
 	for sentence, tc := range map[string]struct {
 		err  error

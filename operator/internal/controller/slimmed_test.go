@@ -18,7 +18,7 @@ import (
 )
 
 // An event of what the caches keep of an object concerns the runs, schedules and nodes that one of the whole object does.
-func TestAnEventConcernsTheSameThroughTheCaches(t *testing.T) {
+func TestWatches_CachedObjectsMapToTheSameRequests(t *testing.T) {
 	runs := func(reader client.Reader) *Reconciler {
 		return &Reconciler{Observer: &observe.Observer{Client: reader}}
 	}

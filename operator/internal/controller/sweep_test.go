@@ -22,7 +22,7 @@ import (
 
 // Whoever deletes a run with --cascade=orphan leaves its workflows behind. Of a run without a lease nobody else looks after them, a
 // suspended one never ends, and a quota of runs does not count them.
-func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
+func TestSweep_OrphanedWorkflowsAreDeleted(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{assayv1alpha1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -20,7 +20,7 @@ func request(namespace string, number int) ctrl.Request {
 }
 
 // Somebody with thousands of runs, each of which has something to be looked at all the time, must not keep the operator from the others'.
-func TestNamespacesTakeTurns(t *testing.T) {
+func TestControllerOptions_NamespacesAlternate(t *testing.T) {
 	add := func(namespace string, from, to int) (out []ctrl.Request) {
 		for i := from; i < to; i++ {
 			out = append(out, request(namespace, i))
@@ -42,7 +42,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 		"as the third of its own":          {slices.Concat(add("lab", 1, 3), add("crowd", 0, 50), add("lab", 0, 1)), false, 5},
 		"where it was added a second time": {slices.Concat(add("crowd", 0, 9), add("lab", 0, 1), add("lab", 0, 1)), false, 2},
 	} {
-		queue := passes(1).NewQueue("", workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+		queue := controllerOptions(1).NewQueue("", workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 		for _, item := range tc.added {
 			queue.Add(item)
 		}
@@ -70,7 +70,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 }
 
 // Nodes are of no namespace, and have one controller.
-func TestEveryControllerOfNamespacedObjectsTakesTurns(t *testing.T) {
+func TestControllerOptions_AreUsedByEveryNamespacedController(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -86,12 +86,12 @@ func TestEveryControllerOfNamespacedObjectsTakesTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, found := range built.FindAllStringSubmatch(string(source), -1) {
-			name, takes := found[1], strings.Contains(found[2], "WithOptions(passes(")
+			name, takes := found[1], strings.Contains(found[2], "WithOptions(controllerOptions(")
 			switch {
 			case takes:
 				took = append(took, name)
 			case name != "nodelease":
-				t.Errorf("%s: the controller %q has a queue of its own: give it WithOptions(passes(…))", file, name)
+				t.Errorf("%s: the controller %q has a queue of its own: give it WithOptions(controllerOptions(…))", file, name)
 			}
 		}
 	}

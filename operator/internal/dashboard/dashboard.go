@@ -1,4 +1,4 @@
-// Package dashboard creates the Grafana dashboard of one run, which is the general one of dashboards/ with the run fixed.
+// Package dashboard makes the Grafana dashboard of one run: the one that dashboards/ has for any run, with the run fixed.
 package dashboard
 
 import (
@@ -16,35 +16,36 @@ import (
 	"assay.dev/assay/operator/internal/executor"
 )
 
-// SharedUID is the UID of the general dashboard in dashboards/.
+// SharedUID is the dashboard for any run, as dashboards/ names it.
 const SharedUID = "assay-run"
 
-// FolderAnnotation is the annotation from which Grafana's sidecar commonly reads the folder.
+// FolderAnnotation is the usual annotation from which the sidecar of Grafana reads the folder.
 const FolderAnnotation = "grafana_folder"
 
-// Margins of the time range around a run. Prometheus' last scrape follows the end, and a query returns samples up to 5 minutes old.
+// How much of the time around a run is shown. The last scrape of Prometheus comes after the end, and an answer is not older
+// than its samples by more than 5 minutes.
 const (
 	before = time.Minute
 	after  = 2 * time.Minute
 )
 
-// Config selects the dashboards. The zero value creates none.
+// Config selects the dashboards to create. The zero value creates none.
 type Config struct {
-	// GrafanaURL is the address of Grafana for browsers; empty if unknown.
+	// GrafanaURL is where people's browsers find Grafana; empty if that is not known.
 	GrafanaURL string
-	// ConfigMaps reports whether every run gets a separate dashboard, for the sidecar of a Grafana that watches LabelKey.
+	// ConfigMaps enables a dashboard per run for the sidecar of a Grafana that selects LabelKey.
 	ConfigMaps           bool
 	LabelKey, LabelValue string
-	// Folder is the Grafana folder for dashboards of runs; if empty, the sidecar decides.
+	// Folder is the folder in Grafana that dashboards of runs go to; empty leaves it to the sidecar.
 	Folder string
-	// ReportsURL is the address of the ledgers' bucket for browsers, to which keys are appended; may be empty.
+	// ReportsURL is where people's browsers find the objects of the ledgers' bucket, by key; empty if they do not.
 	ReportsURL string
 }
 
-// Pin contains the inputs of a run's dashboard apart from the run's name. Equal pins give equal dashboards.
+// Pin has the inputs of a dashboard besides the name of the run. Equal pins give equal dashboards.
 type Pin struct{ From, To, Report, Metric, Axis string }
 
-// Pin returns the inputs of the run's dashboard, and whether it should exist. A run that was never accepted has none.
+// Pin returns the inputs of the dashboard of a run. ok is false for runs that were never accepted.
 func (c Config) Pin(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) (Pin, bool) {
 	if !c.ConfigMaps || status.Experiment == "" {
 		return Pin{}, false
@@ -63,8 +64,8 @@ func (c Config) Pin(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.Bench
 	return pin, true
 }
 
-// Link returns the address of the run's dashboard: the separate one, or the general one with the run selected. It is empty if Grafana's
-// address is unknown or the run was never accepted.
+// Link is the address of the run's dashboard: its own, or the one for any run with the run chosen. It is empty if Grafana's
+// address is not known or the run was never accepted.
 func (c Config) Link(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) string {
 	switch {
 	case c.GrafanaURL == "" || status.Experiment == "":
@@ -81,7 +82,7 @@ func (c Config) Link(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.Benc
 	return c.GrafanaURL + "/d/" + SharedUID + "?" + values.Encode()
 }
 
-// times returns the time range of the run, which is open until the run ends.
+// times are from when to when the run is shown; it goes on as long as there is no end.
 func times(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) (from time.Time, to *time.Time) {
 	if status.CompletionTime != nil {
 		to = ptr.To(status.CompletionTime.Add(after))
@@ -103,13 +104,13 @@ func (c Config) Report(report string) string {
 	return c.ReportsURL + parsed.EscapedPath()
 }
 
-// UID identifies the run's dashboard in Grafana, whose limit is 40 characters.
+// UID identifies the run's dashboard in Grafana, which takes up to 40 characters.
 func UID(run *assayv1alpha1.BenchmarkRun) string {
 	return "assay-" + strings.ReplaceAll(string(run.UID), "-", "")
 }
 
-// ConfigMap returns the run's dashboard for Grafana's sidecar. Its name contains a part of the run's UID to avoid collisions with other
-// objects and earlier runs, and so does its key, since sidecars write all dashboards into one folder.
+// ConfigMap returns the dashboard of the run for the sidecar of Grafana. Its name and key contain a part of the UID of the run, because
+// sidecars write the dashboards of all namespaces into one folder.
 func (c Config) ConfigMap(run *assayv1alpha1.BenchmarkRun, pin Pin) *corev1.ConfigMap {
 	object := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

@@ -12,12 +12,12 @@ import (
 //go:embed run.json
 var template []byte
 
-// verdictPanel gets the link to the report, because the report explains the verdict.
+// verdictPanel has the link to the report, as that is where the verdict comes from.
 const verdictPanel = "Verdict"
 
 type object = map[string]any
 
-// render sets the template's variables and times. The template is embedded, and a test covers all values set here.
+// render fixes the template's variables and times. The template is a part of the program, and a test fixes all that is fixed here.
 func render(run *assayv1alpha1.BenchmarkRun, pin Pin) string {
 	var out object
 	if err := json.Unmarshal(template, &out); err != nil {
@@ -26,11 +26,11 @@ func render(run *assayv1alpha1.BenchmarkRun, pin Pin) string {
 	name := run.Namespace + "/" + run.Name
 	out["uid"], out["title"] = UID(run), "Assay: "+name
 	out["description"] = "BenchmarkRun " + name + ", as Assay's operator shows it."
-	// Exclude it from the overviews to which all dashboards link.
+	// Not among the overviews, to which all dashboards link.
 	out["tags"] = []string{"assay", "run"}
 	out["time"] = object{"from": pin.From, "to": pin.To}
 	if pin.To != "now" {
-		delete(out, "refresh") // The run does not change any more.
+		delete(out, "refresh") // Nothing changes any more.
 	}
 	fix(variable(out, "namespace"), run.Namespace)
 	fix(variable(out, "run"), run.Name)
@@ -50,10 +50,10 @@ func fix(variable object, value string) {
 	clear(variable)
 	variable["type"], variable["name"], variable["label"] = "constant", name, label
 	variable["query"], variable["current"] = value, object{"text": value, "value": value}
-	variable["hide"], variable["skipUrlSync"] = 2, true // 2 hides the variable and its label.
+	variable["hide"], variable["skipUrlSync"] = 2, true // 2 hides it and its label.
 }
 
-// choose sets the default of a variable. Grafana selects another value if it does not exist.
+// choose makes a value the first choice of a variable. Grafana takes another one if there is no such value.
 func choose(variable object, value string) {
 	if value != "" {
 		variable["current"] = object{"text": value, "value": value}
@@ -71,7 +71,7 @@ func variable(out object, name string) object {
 	panic("run.json has no variable " + name)
 }
 
-// linkReport adds links to the report beside the variables and on the verdict.
+// linkReport puts links to the report beside the variables and on the verdict.
 func linkReport(out object, report string) {
 	if report == "" {
 		return

@@ -17,16 +17,16 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Benchstat is the Go benchmark format: one line per trial that counts, named Benchmark<template>/<axis>=<value>/arm=<name>,
-// with every metric in a unit of its own such as latency-sec. benchstat -col /arm compares the arms; it knows nothing of
-// blocks, so its intervals are wider than the report's.
+// Benchstat renders the used trials in the Go benchmark format, one line per trial, named Benchmark<template>/<axis>=<value>/arm=<name>,
+// with a unit per metric such as latency-sec. benchstat -col /arm compares the arms. It ignores blocks, so its intervals are wider than
+// those of the report.
 func Benchstat(exp *experiment.Experiment, analyzed *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
 	excluded := map[string]string{}
 	for _, exclusion := range analyzed.Excluded {
 		excluded[exclusion.Attempt] = exclusion.Reason
 	}
 	var out bytes.Buffer
-	// Configuration lines would make benchstat put two runs into two tables: what only identifies the run is a comment.
+	// Configuration lines would split two runs into separate tables of benchstat, so the run is identified by a comment.
 	fmt.Fprintf(&out, "# run %s/%s %s, experiment %s, evidence %s\n", escape(exp.Run.Namespace, ""), escape(exp.Run.Name, ""),
 		escape(exp.Run.UID, ""), exp.Digest, escape(analyzed.Evidence, ""))
 	w, processes := benchfmt.NewWriter(&out), processMetrics(exp)
@@ -84,8 +84,8 @@ func oneNumber(exp *experiment.Experiment, name string, reported record.Metric) 
 // units are the names that benchstat knows base units by.
 var units = map[string]string{"s": "sec", "By": "B"}
 
-// unitOf names a metric and its unit in one word, as Go's own tools do: p50-latency-ns. benchstat keeps apart only what
-// has different units.
+// unitOf combines a metric and its unit into one word like the tools of Go, such as p50-latency-ns. benchstat distinguishes metrics by
+// their unit only.
 func unitOf(metric, unit string) string {
 	metric = escape(metric, "")
 	if _, tidied := benchunit.Tidy(1, metric); tidied != metric {
@@ -144,7 +144,7 @@ func benchmarkName(exp *experiment.Experiment, attempt *record.Attempt) benchfmt
 	return benchfmt.Name(out.String())
 }
 
-// escape keeps white space, and what separates, out of a word: different texts stay different.
+// escape escapes white space and separators injectively.
 func escape(text, separators string) string {
 	var out strings.Builder
 	for _, r := range text {

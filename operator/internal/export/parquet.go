@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// rowsPerWrite bounds what is held before it is encoded.
+// rowsPerWrite is the maximum number of rows that are buffered before encoding.
 const rowsPerWrite = 4096
 
 // Parquet is one row per attempt, metric and statistic. The same evidence gives the same bytes.

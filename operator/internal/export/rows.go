@@ -1,5 +1,5 @@
-// Package export writes what was measured in the formats of other tools: Parquet for databases and notebooks, and the Go
-// benchmark format for benchstat.
+// Package export writes results in the formats of other tools: Parquet for databases and notebooks, and the Go benchmark format for
+// benchstat.
 package export
 
 import (
@@ -140,7 +140,7 @@ func ofAttempt(exp *experiment.Experiment, attempt *record.Attempt, processes []
 	return out
 }
 
-// processMetrics are what the run names of what the runner reads of processes.
+// processMetrics returns the metrics of processes that the run declares.
 func processMetrics(exp *experiment.Experiment) []string {
 	var out []string
 	for _, metric := range exp.Metrics() {
@@ -151,7 +151,7 @@ func processMetrics(exp *experiment.Experiment) []string {
 	return out
 }
 
-// metricNames are those of what its program reported and, of a trial that succeeded, of what is known of its process.
+// metricNames returns the metrics that the program of a trial reported, and for successful trials those of its processes.
 func metricNames(attempt *record.Attempt, processes []string) []string {
 	out := slices.Sorted(maps.Keys(attempt.Reported().Metrics))
 	if attempt.Outcome == record.Succeeded {

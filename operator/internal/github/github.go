@@ -1,5 +1,5 @@
-// Package github publishes a run on GitHub as one comment on its pull request and one check of its commit. Later runs with the same title
-// update both.
+// Package github publishes a run on GitHub as one comment on its pull request and one check of its commit. Later runs of the same title
+// update both in place.
 package github
 
 import (
@@ -16,30 +16,28 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ErrForbidden is returned if the token has no write permission, as in a workflow started by a fork's pull request.
-var ErrForbidden = errors.New("the token has no write permission: give the job the permissions pull-requests: write and checks: write; " +
-	"what " +
+// ErrForbidden is returned where the token may not write: that of a workflow which a fork's pull request started may only read.
+var ErrForbidden = errors.New("the token has no write access; give the job the permissions pull-requests: write and checks: write; what " +
 	"a fork's " +
 	"pull request starts never has them")
 
-// Place is the destination of a job of GitHub Actions.
+// Place is where a job of GitHub Actions publishes to.
 type Place struct {
 	// API is the address of the REST API.
 	API               string
 	Owner, Repository string
-	// Commit is the commit of the check. For a pull request this is its head, which differs from the merge commit that the job checked
-	// out.
+	// Commit is the one that the check is of: of a pull request its head, which is no commit that the job checked out.
 	Commit string
-	// PullRequest is its number, or 0 for a job that no pull request started.
+	// PullRequest is 0 for a job that none started.
 	PullRequest int
 }
 
-// FromEnvironment reads the place from the variables that GitHub sets for every job:
+// FromEnvironment reads the place from the variables that GitHub gives to every job:
 // https://docs.github.com/actions/reference/workflows-and-actions/variables
 func FromEnvironment(getenv func(string) string, readFile func(string) ([]byte, error)) (*Place, error) {
 	owner, repository, ok := strings.Cut(getenv("GITHUB_REPOSITORY"), "/")
 	if !ok || owner == "" || repository == "" || strings.Contains(repository, "/") {
-		return nil, fmt.Errorf("invalid GITHUB_REPOSITORY %q: GitHub Actions sets it to OWNER/NAME; elsewhere omit --publish",
+		return nil, fmt.Errorf("invalid GITHUB_REPOSITORY %q: it is OWNER/NAME in every job of GitHub Actions; elsewhere leave out --publish",
 			getenv("GITHUB_REPOSITORY"))
 	}
 	out := &Place{
@@ -64,7 +62,7 @@ func FromEnvironment(getenv func(string) string, readFile func(string) ([]byte, 
 		}
 	}
 	if out.Commit == "" {
-		return nil, errors.New("GITHUB_SHA is empty; GitHub Actions sets it to the commit")
+		return nil, errors.New("GITHUB_SHA is empty: it is the commit of every job of GitHub Actions")
 	}
 	return out, nil
 }
@@ -73,17 +71,17 @@ func FromEnvironment(getenv func(string) string, readFile func(string) ([]byte, 
 type Client struct {
 	place *Place
 	rest  *api.Client
-	// bot reports whether the token belongs to an app, whose comments have a bot as author.
+	// bot is whether the token is an app's, whose comments are a bot's.
 	bot bool
 }
 
-// answerTime is the timeout of a request.
+// answerTime bounds a request.
 const answerTime = 30 * time.Second
 
-// New creates a client. The token is sent in the header of requests only.
+// New makes a client with a token, which goes nowhere but into the header of its requests.
 func New(place *Place, token string) (*Client, error) {
 	if token == "" {
-		return nil, errors.New("GITHUB_TOKEN is empty; give the step env: {GITHUB_TOKEN: ${{ github.token }}}")
+		return nil, errors.New("GITHUB_TOKEN is empty: give the step env: {GITHUB_TOKEN: ${{ github.token }}}")
 	}
 	address := strings.TrimSuffix(place.API, "/") + "/"
 	rest, err := api.NewClient(api.WithAuthToken(token), api.WithURLs(&address, nil), api.WithTimeout(answerTime), api.WithEnvProxy(),
@@ -94,22 +92,22 @@ func New(place *Place, token string) (*Client, error) {
 	return &Client{place: place, rest: rest, bot: strings.HasPrefix(token, "ghs_")}, nil
 }
 
-// Comment updates the comment that begins with the marker, or creates one. The text must begin with the marker.
+// Comment puts a text, which begins with its marker, into the comment of that marker, or into a new one.
 func (c *Client) Comment(ctx context.Context, marker, text string) error {
 	login := ""
 	if !c.bot {
 		user, _, err := c.rest.Users.Get(ctx, "")
 		if err != nil {
-			return explain("get the owner of the token", err)
+			return explain("whose token it is", err)
 		}
 		login = user.GetLogin()
 	}
 	options := &api.IssueListCommentsOptions{ListOptions: api.ListOptions{PerPage: 100}}
 	for comment, err := range c.rest.Issues.ListCommentsIter(ctx, c.place.Owner, c.place.Repository, c.place.PullRequest, options) {
 		if err != nil {
-			return explain("list the comments of the pull request", err)
+			return explain("comments of the pull request", err)
 		}
-		// Comments of other users are ignored, because they can contain the marker, too.
+		// The marker may occur in comments of other users, which must not be changed.
 		ours := c.bot && comment.GetUser().GetType() == "Bot" || !c.bot && comment.GetUser().GetLogin() == login
 		if !ours || !strings.HasPrefix(comment.GetBody(), marker) {
 			continue
@@ -118,7 +116,7 @@ func (c *Client) Comment(ctx context.Context, marker, text string) error {
 			return nil
 		}
 		_, _, err := c.rest.Issues.EditComment(ctx, c.place.Owner, c.place.Repository, comment.GetID(), &api.IssueComment{Body: &text})
-		// Other apps also appear as bots. Whether this token has write permission is decided by creating a comment.
+		// Comments of other apps are by bots as well. The first comment of this token shows whether it may write.
 		if err = explain("change the comment", err); !errors.Is(err, ErrForbidden) {
 			return err
 		}
@@ -132,21 +130,21 @@ type Check struct {
 	Name string
 	// Conclusion is success, failure or neutral.
 	Conclusion, Title, Summary string
-	// Details is the URL of further information; may be empty.
+	// Details is where more of it is; empty if nowhere.
 	Details string
-	// Path of the annotated file.
+	// Path of the file that the annotations are on.
 	Path        string
 	Annotations []Annotation
 }
 
-// Annotation is a message at a line.
+// Annotation is a remark on a line.
 type Annotation struct {
 	Line int
 	// Level is failure, warning or notice.
 	Level, Title, Message string
 }
 
-// Check updates the check of that name, or creates one.
+// Check changes the check of that name, or makes it.
 func (c *Client) Check(ctx context.Context, check Check) error {
 	output := &api.CheckRunOutput{Title: &check.Title, Summary: &check.Summary}
 	for i := range check.Annotations {
@@ -166,17 +164,17 @@ func (c *Client) Check(ctx context.Context, check Check) error {
 		CheckName: &check.Name, Filter: ptr.To("latest"),
 	})
 	if err != nil {
-		return explain("list the checks of the commit", err)
+		return explain("checks of the commit", err)
 	}
 	for _, run := range runs.CheckRuns {
-		// GitHub appends annotations to existing ones, so a check with annotations is replaced by a new one of the same name.
+		// GitHub adds annotations to those that are there: a check with some is superseded by one of the same name.
 		if run.GetName() != check.Name || run.GetOutput().GetAnnotationsCount() > 0 {
 			continue
 		}
 		_, _, err := c.rest.Checks.UpdateCheckRun(ctx, c.place.Owner, c.place.Repository, run.GetID(), api.UpdateCheckRunOptions{
 			Name: check.Name, Status: ptr.To("completed"), Conclusion: &check.Conclusion, DetailsURL: details, Output: output,
 		})
-		// Another app may own a check of that name, which only that app can update.
+		// Any app may have made a check of that name, and only that app may change it.
 		if err = explain("change the check", err); !errors.Is(err, ErrForbidden) {
 			return err
 		}
@@ -185,10 +183,10 @@ func (c *Client) Check(ctx context.Context, check Check) error {
 		Name: check.Name, HeadSHA: c.place.Commit, Status: ptr.To("completed"), Conclusion: &check.Conclusion, DetailsURL: details,
 		Output: output,
 	})
-	return explain("create the check", err)
+	return explain("make the check", err)
 }
 
-// explain adds the failed operation, and recognizes a token without write permission.
+// explain wraps an error with the failed operation. It returns ErrForbidden for read-only tokens.
 func explain(what string, err error) error {
 	if err == nil {
 		return nil

@@ -24,7 +24,7 @@ func held(holder Holder) Lease {
 	return Lease{Node: "node-a", Token: 4}.TakenBy(holder, false, time.Minute, eight)
 }
 
-func TestWhenANodeMayBeTaken(t *testing.T) {
+func TestTakeable(t *testing.T) {
 	busy := held(first)
 	busy.Busy = "pod first-1"
 	cases := map[string]struct {
@@ -56,7 +56,7 @@ func renewed(l Lease, after time.Duration) Lease {
 	return l
 }
 
-func TestALeaseIsRenewedEarlyEnoughToFailTwice(t *testing.T) {
+func TestRenewal_LeavesTimeForTwoFailures(t *testing.T) {
 	l := held(first)
 	if got := l.RenewIn(eight); got != 20*time.Second {
 		t.Errorf("renewed after %s", got)
@@ -66,7 +66,7 @@ func TestALeaseIsRenewedEarlyEnoughToFailTwice(t *testing.T) {
 	}
 }
 
-func TestATokenRisesWithEveryHolderAndNeverFalls(t *testing.T) {
+func TestToken_RisesWithEveryHolder(t *testing.T) {
 	l := Lease{Node: "node-a"}
 	var tokens []int64
 	for _, holder := range []Holder{first, second, second, first} {
@@ -122,7 +122,7 @@ func TestTaints(t *testing.T) {
 	}
 }
 
-func TestTheQueue(t *testing.T) {
+func TestQueue_Grant(t *testing.T) {
 	waiter := func(name string, created time.Duration, wants int, nodes ...string) Waiter {
 		return Waiter{Run: Holder{"lab", name, "uid-" + name}, Created: eight.Add(created), Nodes: nodes, Wants: wants}
 	}
@@ -157,7 +157,7 @@ func TestTheQueue(t *testing.T) {
 	}
 }
 
-func TestNamespacesTakeTurns(t *testing.T) {
+func TestQueue_NamespacesAlternate(t *testing.T) {
 	waiter := func(namespace, name string, created time.Duration) Waiter {
 		return Waiter{Run: Holder{namespace, name, name}, Created: eight.Add(created), Nodes: []string{"a", "b"}, Wants: 1}
 	}
@@ -191,7 +191,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 }
 
 // Whatever the order in which runs look at the queue, no node is granted twice, and nobody is passed over for a later one.
-func TestEverybodySeesTheSameQueue(t *testing.T) {
+func TestQueue_OrderOfReadersDoesNotMatter(t *testing.T) {
 	var queue []Waiter
 	for i, nodes := range [][]string{{"a", "b"}, {"b"}, {"a", "b", "c"}, {"c"}, {"d"}} {
 		queue = append(queue, Waiter{Run: Holder{"lab", string(rune('p' + i)), string(rune('p' + i))}, Created: eight.Add(time.Duration(i)),
@@ -211,7 +211,7 @@ func TestEverybodySeesTheSameQueue(t *testing.T) {
 	}
 }
 
-func TestALeaseSurvivesItsObject(t *testing.T) {
+func TestObject_RoundTrip(t *testing.T) {
 	long := strings.Repeat("n", 250)
 	draining := held(first)
 	draining.Draining = true
@@ -250,7 +250,7 @@ func TestALeaseSurvivesItsObject(t *testing.T) {
 	}
 }
 
-func TestALeaseThatSomebodyElseWroteIsRefused(t *testing.T) {
+func TestObject_InvalidLeaseIsRejected(t *testing.T) {
 	cases := map[string]struct {
 		tamper func(*coordinationv1.Lease)
 		want   string

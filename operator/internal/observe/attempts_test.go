@@ -62,7 +62,7 @@ func (s *countingStore) attempts(t *testing.T, block, executor string, from, to 
 	}
 }
 
-func TestTrialsAreCountedOnceAndBlocksAreOpenUntilOneExecutionHasAll(t *testing.T) {
+func TestAttempts_TrialsAreCountedOnceAndBlocksOpenUntilComplete(t *testing.T) {
 	store := newCountingStore(t)
 	store.attempts(t, "w000-b0000", "pod-1", 0, 2)
 	store.attempts(t, "w000-b0000", "pod-2", 1, 2)
@@ -80,7 +80,7 @@ func TestTrialsAreCountedOnceAndBlocksAreOpenUntilOneExecutionHasAll(t *testing.
 	}
 }
 
-func TestAPassListsOnlyWhatMayBeNew(t *testing.T) {
+func TestAttempts_OnlyNewKeysAreListed(t *testing.T) {
 	store, known := newCountingStore(t), &progress{}
 	const trials, blocks = 20, 12
 	store.attempts(t, record.BlockName(0, 0), "pod", 0, trials)
@@ -136,7 +136,7 @@ func (s *names) Page(_ context.Context, prefix, after string) ([]string, bool, e
 
 // The blocks of a wave on several nodes are one after the other on each, so many are before one that ended. A pass takes a request for each
 // node, however many attempts there are.
-func TestAPassOfAWaveOnSeveralNodesListsOnlyWhatMayBeNew(t *testing.T) {
+func TestAttempts_OnlyNewKeysOfSeveralNodesAreListed(t *testing.T) {
 	const trials, lanes, each = 20, 4, 150
 	store, known := &names{}, &progress{}
 	wave := testWave(0, 0, lanes*each, trials)
@@ -161,7 +161,7 @@ func TestAPassOfAWaveOnSeveralNodesListsOnlyWhatMayBeNew(t *testing.T) {
 
 // In whatever order attempts come, a pass that remembers says what one says that lists everything. Names beyond the digits that they
 // are padded to are ordered as the store orders them, and not as they are counted.
-func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
+func TestAttempts_CachedCountsEqualFullListing(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		store, known := newCountingStore(t), &progress{}
@@ -184,7 +184,7 @@ func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
 }
 
 // However many runs there are, what is remembered of their experiments is bounded, and what a run took is not forgotten for it.
-func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
+func TestMemory_SizeIsBounded(t *testing.T) {
 	var m Memory
 	oldest := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "oldest", UID: "uid-0"}}
 	m.Note(oldest, func(n *Notes) { n.Taken = []string{"node-a"} })
@@ -201,7 +201,7 @@ func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
 
 // Whoever makes runs and deletes them, over and over, leaves nothing behind in the operator, and a run knows nothing of another that had
 // its name.
-func TestNothingIsNotedOfRunsThatAreGone(t *testing.T) {
+func TestMemory_DeletedRunsAreForgotten(t *testing.T) {
 	var m Memory
 	run := func(i int) *assayv1alpha1.BenchmarkRun {
 		return &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: fmt.Sprint("scan-", i%10),
@@ -249,7 +249,7 @@ func (s flood) Page(_ context.Context, _, after string) ([]string, bool, error) 
 	return keys, from < 5_000_000, nil
 }
 
-func TestALedgerFullOfNamesIsRefusedBeforeItFillsTheMemory(t *testing.T) {
+func TestAttempts_TooManyKeysAreRejected(t *testing.T) {
 	for name, key := range map[string]func(i int) string{
 		"trials":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod/t~%09d.json", i) },
 		"executions": func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod~%09d/t.json", i) },

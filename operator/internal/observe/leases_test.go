@@ -26,7 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestWhatKeepsANodeBusy(t *testing.T) {
+func TestLeases_BusyNode(t *testing.T) {
 	labels := func(part string) map[string]string {
 		out := executor.Labels(record.Run{Name: "scan", UID: "u"}, 0)
 		out[executor.PartLabel] = part
@@ -88,7 +88,7 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsInTheQueue(t *testing.T) {
+func TestWaiting_RunsInTheQueue(t *testing.T) {
 	waits := func(edit func(*assayv1alpha1.BenchmarkRun)) *assayv1alpha1.BenchmarkRun {
 		run := &assayv1alpha1.BenchmarkRun{}
 		run.Status.Queue = &assayv1alpha1.QueueStatus{}
@@ -127,7 +127,7 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 }
 
 // A cache that is behind must not make a run lose, or take twice, what it holds; and what is known is not asked for again.
-func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
+func TestLeases_OwnLeasesAreReadFromTheAPIServer(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme,
 		assayv1alpha1.AddToScheme} {
@@ -194,7 +194,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 
 // A run that gives a node back is told by the API server itself what of it still is there, but for the workflow that is known to be
 // elsewhere.
-func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
+func TestLeases_ReleasedNodeIsCheckedOnTheAPIServer(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme,
 		assayv1alpha1.AddToScheme} {
@@ -254,7 +254,7 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 
 // What the holder of a lease does is only asked for once its lease can be taken over: a thousand runs that wait would ask it for every
 // node.
-func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
+func TestLeases_HolderIsReadOnlyAfterExpiry(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -306,7 +306,7 @@ func (*absent) State() plan.EngineState { return plan.EngineState{Absent: true} 
 
 // Where Argo was taken away while runs had nodes, the cache of workflows is never filled: who asks it waits for ever, and so does everybody
 // else.
-func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
+func TestLeases_WithoutArgoTheCacheOfWorkflowsIsNotAwaited(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -359,7 +359,7 @@ func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
 }
 
 // A Lease object that somebody spoiled keeps its node from runs, and no run from the other nodes.
-func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
+func TestLeases_UnreadableLeaseNamesItsNode(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -392,7 +392,7 @@ func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
 }
 
 // A status that cannot be written any more leaves a run in the queue by it. What counts is whether its newest decision asked for a node.
-func TestARunThatDoesNotAskForANodeIsNotInTheQueue(t *testing.T) {
+func TestWaiting_RunWithoutRequestIsNotInTheQueue(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

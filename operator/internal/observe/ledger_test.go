@@ -16,7 +16,7 @@ import (
 )
 
 // Whoever has a key of the namespace can write an analysis: what none of ours says is a damage of the ledger, as what is no JSON is.
-func TestAnAnalysisThatCannotBeOursIsADamage(t *testing.T) {
+func TestLedger_InvalidAnalysisIsDamage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		raw  string
 		says []string
@@ -64,7 +64,7 @@ func (s *readingStore) Get(ctx context.Context, key string) ([]byte, error) {
 
 // A pass every ten seconds is what a damaged ledger gets. An analysis of 16 MiB that is refused must not be read by each of them, and one
 // that was made again must be.
-func TestAnAnalysisThatIsRefusedIsNotReadByEveryPass(t *testing.T) {
+func TestLedger_RejectedAnalysisIsReadOnce(t *testing.T) {
 	folder, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 )
 
 // A run that is over its budget is stopped by its newest workflow, also while the ledger does not say which that is.
-func TestTheNewestWorkflowIsThatOfTheNewestWave(t *testing.T) {
+func TestExecutions_NewestIsThatOfTheNewestWave(t *testing.T) {
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: types.UID("u")}}
 	for sentence, tc := range map[string]struct {
 		ledger *record.Wave

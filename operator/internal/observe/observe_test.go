@@ -160,7 +160,7 @@ func TestPods(t *testing.T) {
 	}
 }
 
-func TestBlocksAreCountedByTheirNode(t *testing.T) {
+func TestPods_BlocksAreCountedByNode(t *testing.T) {
 	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
 	analyses := func(p *corev1.Pod) { p.Labels = map[string]string{executor.PartLabel: executor.AnalysisPart} }
 	got := podState([]corev1.Pod{
@@ -180,7 +180,7 @@ func execution(name, uid string, wave int) executor.Execution {
 	}
 }
 
-func TestWorkflows(t *testing.T) {
+func TestExecutions(t *testing.T) {
 	cases := map[string]struct {
 		newest   int
 		all      []executor.Execution
@@ -219,7 +219,7 @@ func TestWorkflows(t *testing.T) {
 }
 
 // While the store is away, a run can still be cancelled: its newest workflow is known without the ledger.
-func TestTheNewestWorkflowIsKnownWithoutTheLedger(t *testing.T) {
+func TestExecutions_NewestWithoutTheLedger(t *testing.T) {
 	world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "scan", UID: "u"}}}}
 	sortExecutions(world, []executor.Execution{execution("scan-w001", "u", 1), execution("scan-w000", "u", 0)})
 	if world.Wave == nil || world.Wave.Name != "scan-w001" {
@@ -227,7 +227,7 @@ func TestTheNewestWorkflowIsKnownWithoutTheLedger(t *testing.T) {
 	}
 }
 
-func TestProblems(t *testing.T) {
+func TestLedger_ProblemOfAStoreError(t *testing.T) {
 	cases := map[string]struct {
 		err  error
 		want string

@@ -53,7 +53,7 @@ func (r *pagedReader) List(ctx context.Context, list client.ObjectList, options 
 
 // A workflow has a megabyte and stays for a week, a pod that failed as well, and how many of them a namespace has is what its authors
 // choose. A node of which no Lease says whose it is makes the operator ask for all of them.
-func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
+func TestOrphans_AreListedInPages(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, argo.AddToScheme, assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -92,7 +92,7 @@ func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
 }
 
 // Whatever is listed past the caches anywhere in the operator is listed by Each.
-func TestNothingElseListsPastTheCaches(t *testing.T) {
+func TestPages_OnlyEachListsPastTheCaches(t *testing.T) {
 	lists := regexp.MustCompile(`(?i)\b(\w*live|\w*APIReader\(\))\.List\(`)
 	looked := 0
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {

@@ -11,7 +11,7 @@ import (
 
 // How long it takes to order those who wait for nodes is what they choose, by how many they are and how differently each asks. It must not
 // take the operator from everything else.
-func TestTheQueueIsComputedAsOftenAsThereIsTimeFor(t *testing.T) {
+func TestQueue_RecomputationIsLimitedInTime(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		takes time.Duration
 		// set is how the clock is set in the middle.

@@ -22,7 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-func TestASeriesIsTheOldestSchedules(t *testing.T) {
+func TestSchedules_OldestScheduleOwnsASeries(t *testing.T) {
 	began := time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
 	made := func(name, series string, minute int) assayv1alpha1.BenchmarkSchedule {
 		return assayv1alpha1.BenchmarkSchedule{
@@ -46,7 +46,7 @@ func TestASeriesIsTheOldestSchedules(t *testing.T) {
 	}
 }
 
-func TestTheRunsOfAScheduleAreThoseThatItOwns(t *testing.T) {
+func TestSchedules_OnlyOwnedRunsAreRead(t *testing.T) {
 	s := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "s-1"}}
 	s.Status.Active = []assayv1alpha1.ScheduledRun{{Sequence: 2, Name: "app-2"}, {Sequence: 9, Name: "app-9"}}
 	run := func(name, label string, owner types.UID) *assayv1alpha1.BenchmarkRun {
@@ -81,7 +81,7 @@ func TestTheRunsOfAScheduleAreThoseThatItOwns(t *testing.T) {
 }
 
 // Each of thousands reads the others in each of its passes, and each may be a megabyte.
-func TestOtherSchedulesAreReadFromTheCache(t *testing.T) {
+func TestSchedules_OtherSchedulesAreReadFromTheCache(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestOtherSchedulesAreReadFromTheCache(t *testing.T) {
 }
 
 // CI may record any number of revisions, of any series, each with as much beside it as an object may have.
-func TestRecordedRevisionsAreReadAPageAtATime(t *testing.T) {
+func TestSchedules_RevisionsAreListedInPages(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-func TestWhoeverHasANodeOrABlockIsUnderWay(t *testing.T) {
+func TestUnderWay_RunsWithNodesOrBlocksAreCounted(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -16,7 +16,7 @@ import (
 
 // A run may have thousands of waves, and the plan of each may take a megabyte: what was is remembered without the commands, and decides the
 // same.
-func TestAWaveThatIsOverTakesLittleRoom(t *testing.T) {
+func TestWaves_FinishedWaveIsStoredWithoutCommands(t *testing.T) {
 	const waves, much = 12, 200_000
 	build := func(name string) assayv1alpha1.Build {
 		return assayv1alpha1.Build{Name: name, Program: "/scan-" + name}

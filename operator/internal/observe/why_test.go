@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-func TestWhyNamesWhatDecided(t *testing.T) {
+func TestWhy_NamesTheDecidingFinding(t *testing.T) {
 	slow := analysis.Candidate{Name: "slow", Verdict: experiment.VerdictNoGo, Reason: "gain: missed"}
 	fast := analysis.Candidate{Name: "fast", Verdict: experiment.VerdictGo, Reason: "all gates hold"}
 	cases := map[string]struct {

@@ -62,7 +62,7 @@ func (w *world) screened(verdict experiment.Verdict) {
 	})
 }
 
-func TestAdaptiveStories(t *testing.T) {
+func TestDecide_AdaptiveStories(t *testing.T) {
 	stories := map[string]struct {
 		edit  []func(*assayv1alpha1.BenchmarkRunSpec)
 		story func(w *world)

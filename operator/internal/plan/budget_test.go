@@ -31,7 +31,7 @@ func (w *world) step(refused func(Action) bool) {
 }
 
 // Whatever stands in a run's way, and from when on: its nodes are free soon after its budget, unless a block runs there.
-func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
+func TestDecide_NodesAreReleasedAfterTheBudget(t *testing.T) {
 	type way struct {
 		stands  func(*world)
 		refused func(Action) bool
@@ -113,7 +113,7 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 }
 
 // A status that the API server refuses, whoever is to blame for it, keeps no node from others.
-func TestARunWhoseEndCannotBeWrittenGivesItsNodesBack(t *testing.T) {
+func TestDecide_RejectedStatusStillReleasesNodes(t *testing.T) {
 	for _, verdict := range []experiment.Verdict{experiment.VerdictGo, experiment.VerdictInvalid} {
 		w := newWorld(t)
 		w.happens("the run is created", func() {})
@@ -134,7 +134,7 @@ func TestARunWhoseEndCannotBeWrittenGivesItsNodesBack(t *testing.T) {
 }
 
 // Somebody takes the operator's finalizer off a run and deletes it, so that only others' finalizers keep it.
-func TestARunThatIsDeletedWithoutItsFinalizerStops(t *testing.T) {
+func TestDecide_DeletedRunWithoutFinalizerStops(t *testing.T) {
 	w := newWorld(t)
 	w.happens("the run is created", func() {})
 	w.Run.Finalizers, w.Run.DeletionTimestamp = []string{"orphan"}, ptr.To(metav1.NewTime(w.now))
@@ -148,7 +148,7 @@ func TestARunThatIsDeletedWithoutItsFinalizerStops(t *testing.T) {
 	}
 }
 
-func TestARunThatIsOverItsBudgetEndsThoughItsLedgerIsDamaged(t *testing.T) {
+func TestDecide_DamagedLedgerDoesNotDelayTheEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		problem string
 		ask     func(*world)
@@ -179,7 +179,7 @@ func TestARunThatIsOverItsBudgetEndsThoughItsLedgerIsDamaged(t *testing.T) {
 	}
 }
 
-func TestAnAnalysisWhoseNodeIsLostIsMadeElsewhere(t *testing.T) {
+func TestDecide_AnalysisOnLostNodeIsRepeated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit  func(*world)
 		again bool
@@ -218,7 +218,7 @@ func TestAnAnalysisWhoseNodeIsLostIsMadeElsewhere(t *testing.T) {
 }
 
 // Whoever writes a run all the time keeps it from being deleted.
-func TestARunGivesItsNodesBackBeforeItGoesAway(t *testing.T) {
+func TestDecide_NodesAreReleasedBeforeDeletion(t *testing.T) {
 	w := accepted(t, func(w *world) {
 		w.holds("node-a")
 		w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)

@@ -29,7 +29,7 @@ func (w *world) measures() {
 
 // Wherever a clock is set to while a run goes on, no block is lost or planned twice, and the run ends: with its verdict, or, where the
 // clock was set by more than its budget, with what was measured until then.
-func TestAClockThatIsSetLosesNothing(t *testing.T) {
+func TestDecide_ClockChangeLosesNoBlocks(t *testing.T) {
 	for _, by := range setTo {
 		for before := range 14 {
 			t.Run(fmt.Sprintf("by %s after %d steps", by, before), func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAClockThatIsSetLosesNothing(t *testing.T) {
 }
 
 // What waits for a while waits for about as long though the clock is set meanwhile: nobody has a node beyond twice the budget.
-func TestAClockThatIsSetHoldsNothingUp(t *testing.T) {
+func TestDecide_ClockChangeDelaysNoRelease(t *testing.T) {
 	ways := map[string]func(*world){
 		"nothing measures": func(*world) {},
 		"its nodes are not ready": func(w *world) {

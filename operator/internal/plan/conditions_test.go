@@ -12,7 +12,7 @@ import (
 
 // Conditions tell people where a run stands. Were one read to decide, a reason could not be put more clearly without changing what
 // happens.
-func TestNothingIsDecidedFromConditionsOfRuns(t *testing.T) {
+func TestConditions_AreReadByNoDecision(t *testing.T) {
 	for _, folder := range []string{"apply", "controller", "design", "lease", "observe", "plan", "policy"} {
 		files := 0
 		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, entry fs.DirEntry, err error) error {

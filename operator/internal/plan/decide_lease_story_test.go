@@ -46,7 +46,7 @@ func (w *world) doLease(action Action) {
 	case RetakeLeases:
 		for _, node := range action.Nodes {
 			l := w.leaseOf(node)
-			w.setLease(l.Anew(lease.DefaultDuration, w.now))
+			w.setLease(l.WithNewToken(lease.DefaultDuration, w.now))
 		}
 	case RenewLeases:
 		for _, node := range action.Nodes {
@@ -127,7 +127,7 @@ func (w *world) workflowEnds() {
 	w.happens("the engine says that the execution ended", func() { w.Wave.Ended, w.Pods = true, PodState{} })
 }
 
-func TestLeaseStories(t *testing.T) {
+func TestDecide_LeaseStories(t *testing.T) {
 	created := func(w *world) {
 		w.Run.CreationTimestamp = metav1.NewTime(w.began)
 		w.happens("the run is created", func() {})
@@ -294,7 +294,7 @@ func TestLeaseStories(t *testing.T) {
 }
 
 // A lease is renewed beside everything else that a run does, and before everything else once it is in danger.
-func TestRenewal(t *testing.T) {
+func TestDecide_LeaseRenewal(t *testing.T) {
 	story := func(t *testing.T) *world {
 		w := newWorld(t)
 		w.happens("the run is created", func() {})

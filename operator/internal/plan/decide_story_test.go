@@ -258,7 +258,7 @@ func (w *world) analyzed(what string, findings design.Findings, edit func(*desig
 	})
 }
 
-func TestStories(t *testing.T) {
+func TestDecide_Stories(t *testing.T) {
 	stories := map[string]func(w *world){
 		"a run from its creation to its verdict": func(w *world) {
 			w.happens("the run is created", func() {})

@@ -68,7 +68,7 @@ func (w *world) allMeasured(verdict experiment.Verdict, valid int) {
 func unleased(w *world) { w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone }
 
 // What a run does where the stories do not pass: at the ends of its times, and where one of several conditions decides.
-func TestWhatIsDecided(t *testing.T) {
+func TestDecide(t *testing.T) {
 	overdue := func(by time.Duration) func(*world) {
 		return func(w *world) {
 			w.cancel()
@@ -124,7 +124,7 @@ func TestWhatIsDecided(t *testing.T) {
 		}, "<nil>", "execution scan-w000 in namespace lab has not been started by the engine: check that it runs"},
 
 		"an execution that somebody stops in the engine": {asIs, func(w *world) { w.Wave.Stopped = true },
-			"<nil>", "execution scan-w000 was stopped in the engine: what was measured will be analysed"},
+			"<nil>", "execution scan-w000 was stopped in the engine: the attempts so far will be analysed"},
 		"its analysis ends the run, which says its verdict": {asIs, func(w *world) {
 			w.Wave.Stopped = true
 			w.allDone(experiment.VerdictInconclusive, 2)
@@ -157,11 +157,11 @@ func TestWhatIsDecided(t *testing.T) {
 		}), "delete scan-w000", ""},
 
 		"a lease that was given back": {asIs, func(w *world) { w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now)) },
-			"stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: what was measured"},
+			"stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: the attempts so far"},
 		"a lease that the run has under another token": {asIs, func(w *world) {
 			w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now))
 			w.holds("node-a")
-		}, "stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: what was measured"},
+		}, "stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: the attempts so far"},
 		"another run's lease that has the token of this one's": {asIs, func(w *world) {
 			l := w.leaseOf("node-a")
 			l.Holder = w.other("thief", 0).Run
@@ -188,7 +188,7 @@ func TestWhatIsDecided(t *testing.T) {
 }
 
 // A reason is added to the end of a run once.
-func TestHowARunEnds(t *testing.T) {
+func TestDecide_EndingOfARun(t *testing.T) {
 	short := func(w *world) { w.now = w.now.Add(3 * time.Hour) }
 	for name, tc := range map[string]struct {
 		change          func(*world)
@@ -202,11 +202,11 @@ func TestHowARunEnds(t *testing.T) {
 		"stopped in the engine with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); w.Wave.Stopped = true },
 			assayv1alpha1.ReasonVerdictReached, "verdict Inconclusive"},
 		"out of time with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); short(w) }, assayv1alpha1.ReasonBudgetExhausted,
-			"spec.budget.wallClock of 2h0m0s is used up; what was measured before is analysed; in place of 1 block lost to noise or infrastructure"},
+			"spec.budget.wallClock of 2h0m0s is used up; the attempts so far are analysed; in place of 1 block lost to noise or infrastructure"},
 		"cancelled with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); w.cancel() }, assayv1alpha1.ReasonCancelled,
-			"cancelled; what was measured before is analysed"},
+			"cancelled; the attempts so far are analysed"},
 		"out of time in a stopped wave that completed its blocks": {func(w *world) { w.allDone(experiment.VerdictGo, 4); w.Wave.Stopped = true; short(w) },
-			assayv1alpha1.ReasonBudgetExhausted, "spec.budget.wallClock of 2h0m0s is used up; what was measured before is analysed"},
+			assayv1alpha1.ReasonBudgetExhausted, "spec.budget.wallClock of 2h0m0s is used up; the attempts so far are analysed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := under(t, asIs)
@@ -220,7 +220,7 @@ func TestHowARunEnds(t *testing.T) {
 }
 
 // A write that is postponed for the renewal of a lease ends nothing yet.
-func TestARunEndsOnceItsLastWriteIsDone(t *testing.T) {
+func TestDecide_RunEndsAfterItsLastWrite(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*world)
 		ends   bool
@@ -244,7 +244,7 @@ func TestARunEndsOnceItsLastWriteIsDone(t *testing.T) {
 	}
 }
 
-func TestWhenARunIsLookedAtAgain(t *testing.T) {
+func TestDecide_RequeueAfter(t *testing.T) {
 	// expires is another run's lease of the only node that expires in a while.
 	expires := func(in time.Duration, busy string) func(*world) {
 		return func(w *world) {
@@ -294,7 +294,7 @@ func TestWhenARunIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-func TestNodesOfARunThatStarts(t *testing.T) {
+func TestDecide_NodesOfAStartingRun(t *testing.T) {
 	resize := func(cpu, memory string) func(*world) {
 		return func(w *world) { w.Nodes = []Node{testNode("node-a", cpu, memory)} }
 	}
@@ -318,7 +318,7 @@ func TestNodesOfARunThatStarts(t *testing.T) {
 		"it holds two and wants one":                                     {func(w *world) { w.holds("node-a", "node-b") }, "drain the lease of node-b", "", ""},
 		"five are taken, and are named":                                  {many(5, taken), "<nil>", "node-4 is leased by", "more"},
 		"seven are taken, and five are named":                            {many(7, taken), "<nil>", "; 2 more nodes; this run", "node-5"},
-		"nobody can read the lease of one":                               {many(1, func(_ *world, node *Node) { node.LeaseDamaged = "no holder" }), "<nil>", "node-0 has a lease that nobody can read: no holder", ""},
+		"nobody can read the lease of one":                               {many(1, func(_ *world, node *Node) { node.LeaseDamaged = "no holder" }), "<nil>", "node-0 has an unreadable lease: no holder", ""},
 		"five are cordoned, and are named":                               {many(5, cordoned), "<nil>", "node-4 is cordoned", "more"},
 		"seven are cordoned, and five are named":                         {many(7, cordoned), "<nil>", "node-4 is cordoned and 2 more", "node-5"},
 	} {
@@ -334,7 +334,7 @@ func TestNodesOfARunThatStarts(t *testing.T) {
 }
 
 // The namespace of a run has its turn later for each node that it holds, and not for runs that no node fits.
-func TestTheTurnOfANamespace(t *testing.T) {
+func TestQueue_OrderOfNamespaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(w *world)
 		ahead  int
@@ -362,7 +362,7 @@ func TestTheTurnOfANamespace(t *testing.T) {
 }
 
 // Only what would be expanded is counted as a try, and after two tries that killed the operator there is no third.
-func TestTriesToExpandAnExperiment(t *testing.T) {
+func TestDecide_AcceptanceTriesAreLimited(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change  func(w *world)
 		expands bool
@@ -395,7 +395,7 @@ func TestTriesToExpandAnExperiment(t *testing.T) {
 }
 
 // A run of a schedule reads and writes all of its series, so that the worst of templates would keep everybody's schedules waiting.
-func TestARunOfAScheduleAddsToSoManySeriesAtMost(t *testing.T) {
+func TestDecide_ScheduledRunWithTooManySeriesIsRejected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		points  int
 		gated   bool

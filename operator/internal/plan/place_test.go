@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestWhoHasAPlaceInTheQueue(t *testing.T) {
+func TestDecide_PlaceInTheQueue(t *testing.T) {
 	othersHold := func(w *world) {
 		w.takes("first", "node-a")
 		w.takes("second", "node-b")

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
+func TestDecide_PolicyOfTheAdministrator(t *testing.T) {
 	node := Node{Name: "node-a", Ready: true,
 		Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi")}}
 	spec, template := testRun()
@@ -40,7 +40,7 @@ func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
 			"default: {maxRuns: 1}", true, 1, nil, assayv1alpha1.ReasonWaitingForTurn, []string{"1 other runs under way", "allows 1 at a time"},
 		},
 		"ledgers that are not summed up yet": {
-			"default: {maxStored: 10Gi}", true, 0, nil, assayv1alpha1.ReasonLedgerFull, []string{"namespace lab", "being summed up"},
+			"default: {maxStored: 10Gi}", true, 0, nil, assayv1alpha1.ReasonLedgerFull, []string{"namespace lab", "is being computed"},
 		},
 		"ledgers that hold more than they may": {
 			"{default: {maxStored: 10Gi}, namespaces: {lab: {maxObjects: 1000}}}", true, 0, &Stored{Bytes: 11 << 30, Objects: 1000}, assayv1alpha1.ReasonLedgerFull,

@@ -35,7 +35,7 @@ func crowd(runs, nodes int) *Observed {
 }
 
 // With the queue at hand a decision takes no more memory however many runs wait.
-func TestADecisionDoesNotGrowWithTheRunsThatWait(t *testing.T) {
+func TestQueue_GrantAllocatesTheSameForAnyLength(t *testing.T) {
 	allocations := func(runs int) float64 {
 		o := crowd(runs, 10)
 		queue := NewQueue(o, Settings{})

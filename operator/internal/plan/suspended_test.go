@@ -13,7 +13,7 @@ import (
 )
 
 // The lease of the first wave is older than the wave, which names its token.
-func TestASuspendedRunWhoseBlockDoesNotEndGivesItsNodeBack(t *testing.T) {
+func TestDecide_SuspendedRunReleasesNodesAfterTheBudget(t *testing.T) {
 	for name, before := range map[string]time.Duration{
 		"its lease is as old as the wave": 0, "a millisecond older": time.Millisecond, "two seconds older": 2 * time.Second,
 	} {
@@ -32,7 +32,7 @@ func TestASuspendedRunWhoseBlockDoesNotEndGivesItsNodeBack(t *testing.T) {
 	}
 }
 
-func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
+func TestOverBudget_SuspendedTimeIsExcluded(t *testing.T) {
 	suspendedAt := func(after time.Duration) func(*world) {
 		return func(w *world) {
 			w.Run.Spec.Suspend, w.Wave.Suspended = ptr.To(true), true
@@ -85,7 +85,7 @@ func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 }
 
 // Nobody but a policy bounds a budget.
-func TestABlockOfTheLongestBudgetMayTakeItsTime(t *testing.T) {
+func TestDecide_MaximumBudgetDoesNotOverflow(t *testing.T) {
 	w := newWorld(t)
 	w.Run.Spec.Budget.WallClock.Duration = math.MaxInt64
 	w.happens("the run is created", func() {})
@@ -96,7 +96,7 @@ func TestABlockOfTheLongestBudgetMayTakeItsTime(t *testing.T) {
 
 // Who suspends a run while its blocks run, and resumes it between waves, takes the leases of its nodes anew with each: nobody else gets
 // them in between.
-func TestARunThatIsSuspendedFromWaveToWaveGivesItsNodesBack(t *testing.T) {
+func TestDecide_RepeatedSuspensionReleasesNodes(t *testing.T) {
 	w := newWorld(t)
 	adaptive(400, "1%")(&w.Run.Spec)
 	w.happens("the run is created", func() {})

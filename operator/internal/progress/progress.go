@@ -21,7 +21,7 @@ func Ended(run *assayv1alpha1.BenchmarkRun) bool {
 		meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed)
 }
 
-// Line is phase, trials done and planned, remaining time, how far the wanted precision is, and what the run waits for if it waits.
+// Line formats phase, trials, remaining time, precision and wait reason of a run in one line.
 func Line(run *assayv1alpha1.BenchmarkRun) string {
 	status := run.Status
 	parts := []string{fmt.Sprintf("%-10s", cmp.Or(status.Phase, assayv1alpha1.PhasePending))}
@@ -47,7 +47,7 @@ func Line(run *assayv1alpha1.BenchmarkRun) string {
 	return report.Printable(strings.Join(parts, "  "))
 }
 
-// Waits is what the run waits for; empty if it does not.
+// Waits returns the reason that the run waits, or "".
 func Waits(run *assayv1alpha1.BenchmarkRun) string {
 	for _, kind := range []string{assayv1alpha1.ConditionAccepted, assayv1alpha1.ConditionLedgerReady, assayv1alpha1.ConditionProgressing} {
 		condition := meta.FindStatusCondition(run.Status.Conditions, kind)
@@ -58,7 +58,7 @@ func Waits(run *assayv1alpha1.BenchmarkRun) string {
 	return ""
 }
 
-// Summary is what a person wants to read when the run has ended, in lines that fit the writer's width.
+// Summary prints verdict, gates, warnings and URLs of a finished run in lines that fit the width of the writer.
 func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 	status, width := run.Status, report.Width(out)
 	line := func(format string, args ...any) {

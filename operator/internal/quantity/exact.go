@@ -13,8 +13,8 @@ const mostExponent = 3
 // mostText is how long a number may be: it is computed in full, in more time than its length.
 const mostText = 256
 
-// Exact reads a decimal, also with a suffix as in 64Ki, to the last digit. Text from whoever may write some is read by it, and not by
-// resource.ParseQuantity, which takes any exponent: some take all of the memory, others come out as another number.
+// Exact parses a decimal with an optional suffix such as 64Ki without rounding. It is used for untrusted text instead of
+// resource.ParseQuantity, which accepts any exponent and may exhaust memory or return another number.
 func Exact(text string) (resource.Quantity, error) {
 	if len(text) > mostText {
 		return resource.Quantity{}, fmt.Errorf("invalid value %.20q and %d characters more: allowed are numbers of up to %d", text, len(text)-20,

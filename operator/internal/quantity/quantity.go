@@ -1,5 +1,5 @@
-// Package quantity writes numbers with their units for people: times, rates, bytes, ratios, shares and their intervals. Nothing else does,
-// so that one quantity reads the same in a message, a report, a status and a terminal. What machines read is written in full elsewhere.
+// Package quantity formats numbers with their units for people: times, rates, bytes, ratios, shares and intervals. All messages, reports,
+// statuses and terminals use it, for consistent output.
 package quantity
 
 import (
@@ -116,29 +116,29 @@ func Rough(value float64, down bool) string {
 	return Decimals(scaled/scale, decimals)
 }
 
-// Decimals writes a number with so many decimals; with all that it has if that is -1.
+// Decimals formats a number with the given number of decimals, or with all of its digits for -1.
 func Decimals(value float64, decimals int) string {
 	return strconv.FormatFloat(value, 'f', decimals, 64)
 }
 
-// WithEnds writes a value and the ends of its interval with so many decimals, for a column of them.
+// WithEnds formats a value and the ends of its interval with the given number of decimals.
 func WithEnds(value, low, high float64, decimals int) string {
 	return Decimals(value, decimals) + " [" + Decimals(low, decimals) + ", " + Decimals(high, decimals) + "]"
 }
 
-// Plain writes so many significant digits as they are, for numbers that are read side by side, and for probabilities.
+// Plain formats a number with the given number of significant digits, for columns of numbers and for probabilities.
 func Plain(value float64, digits int) string { return strconv.FormatFloat(value, 'g', digits, 64) }
 
-// Full writes every digit that there is, for what is read again.
+// Full formats a number with all of its digits, for programs.
 func Full(value float64) string { return Plain(value, -1) }
 
-// Signed writes a number with its sign and so many decimals.
+// Signed formats a number with its sign and the given number of decimals.
 func Signed(value float64, decimals int) string { return fmt.Sprintf("%+.*f", decimals, value) }
 
-// Percent writes a share in per cent with so many significant digits.
+// Percent formats a share in per cent with the given number of significant digits.
 func Percent(share float64, digits int) string { return Plain(100*share, digits) + " %" }
 
-// PercentTo writes a share in per cent with so many decimals.
+// PercentTo formats a share in per cent with the given number of decimals.
 func PercentTo(share float64, decimals int) string { return Decimals(100*share, decimals) + " %" }
 
 // InPercent writes how many per cent a share is, in full and without the digits that binary fractions add.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Number reads a number that a person wrote. What is not finite means nothing in any field: it compares with nothing, or always holds.
+// Number parses a finite number. Infinities and NaN are errors, because no field has a meaning for them.
 func Number(text string) (float64, error) {
 	number, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -19,7 +19,7 @@ func Number(text string) (float64, error) {
 	return number, nil
 }
 
-// Share reads a share that a person wrote, such as "5%"; it is false for what is none.
+// Share parses a share such as "5%". ok is false for other texts.
 func Share(text string) (share float64, ok bool) {
 	digits, ok := strings.CutSuffix(text, "%")
 	percent, err := Number(digits)

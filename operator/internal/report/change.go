@@ -10,11 +10,11 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// ChangeWord is a state of a change together with its direction: what people ask first.
+// ChangeWord formats the state and the direction of a change.
 func ChangeWord(c *change.Change) string { return string(c.State) + " " + c.Direction() }
 
-// ChangeSentence says a change in a sentence: by how much, in which series, and since which run. Names are those of series by their
-// identity; a series without a name keeps its identity.
+// ChangeSentence describes a change by its effects and runs. names maps identities of series to names; series without a name are shown by
+// their identity.
 func ChangeSentence(c *change.Change, names map[string]string) string {
 	var effects []string
 	for _, e := range c.Effects {
@@ -27,7 +27,7 @@ func ChangeSentence(c *change.Change, names map[string]string) string {
 	return text
 }
 
-// ChangeRuns is the first run after a change, and of which runs it may be.
+// ChangeRuns formats the first run after a change, with the range of possible runs.
 func ChangeRuns(c *change.Change) string {
 	if c.From == c.To {
 		return fmt.Sprintf("run %d", c.First)
@@ -35,13 +35,12 @@ func ChangeRuns(c *change.Change) string {
 	return fmt.Sprintf("run %d (of runs %d to %d)", c.First, c.From, c.To)
 }
 
-// SeriesName is the name of a series by its identity.
+// SeriesName returns the name of a series, or its identity without a name.
 func SeriesName(identity string, names map[string]string) string {
 	return cmp.Or(names[identity], identity)
 }
 
-// Effect says how far a change moved a series. Its uncertainty is the standard error that is kept with it: how many degrees of freedom
-// that has is not, so that there is no interval to give.
+// Effect formats the effect of a change on a series with its standard error. The record has no degrees of freedom, so there is no interval.
 func Effect(e change.Effect) string {
 	direction := "better"
 	if e.Worse {

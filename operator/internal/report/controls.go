@@ -6,7 +6,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 )
 
-// Screening is what the screening blocks said, once the gates rest on the confirming ones; without rows, nothing was confirmed.
+// Screening tabulates the results of the screening blocks if the gates use the confirming blocks. It has no rows if nothing was confirmed.
 func Screening(result *analysis.Analysis) Table {
 	table := Table{Header: []string{"screened", "gate", "candidate", "point", "estimate" + Interval(result.GateConfidence), "blocks"}}
 	for _, gate := range result.Screening {
@@ -27,7 +27,7 @@ func (v *view) screening(out *document) {
 	}
 }
 
-// Controls are the comparisons in which nothing may move.
+// Controls tabulates the comparisons that should show no difference.
 func Controls(result *analysis.Analysis) Table {
 	table := Table{Header: []string{"moved", "arm", "point", "what", "of the baseline's" + Interval(result.GateConfidence), "message"}}
 	for _, c := range result.Controls {
@@ -45,12 +45,12 @@ func Controls(result *analysis.Analysis) Table {
 
 func (v *view) controls(out *document) {
 	if out.section("Controls", Controls(v.result)) {
-		out.line("\nNothing may move here: the null arm is the baseline started from another place, and no arm changes a control phase. One " +
-			"that moved is beyond accident, counting how many there are (Holm).")
+		out.line("\nNo difference is expected here. The null arm is the baseline started from another path, and no arm changes a " +
+			"control phase. Differences are significant after correction for the number of controls (Holm).")
 	}
 }
 
-// nodes shows the ratios of every node, when the blocks ran on several.
+// nodes shows the ratios per node if the blocks ran on several nodes.
 func (v *view) nodes(out *document) {
 	table := Table{Header: []string{"point", "candidate", "metric", "node", "ratio there" + Interval(v.result.Confidence), "blocks",
 		"nodes differ"}}

@@ -36,9 +36,9 @@ func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
 	result := analyze.Evidence(exp, evidence, 1)
 	page := string(Markdown(exp, result))
 	for what, want := range map[string]string{
-		"the confidence of gates":           "which has 99.5 % confidence here",
+		"the confidence of gates":           "at 99.5 % confidence",
 		"the null arm":                      "| no | null |  | time |",
-		"a control phase that nobody has":   "0 of 24 trials of arm new report phase",
+		"a control phase without reports":   "0 of 24 trials of arm new report phase",
 		"the ratio on every node":           "| node-2 |",
 		"what the screening said":           "The screening blocks showed:",
 		"the confidence among what repeats": "confidence 0.95, of gates 0.995",

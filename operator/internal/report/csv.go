@@ -13,9 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// CSV is one row per point and arm: the sweep's axes, the arm, then for every statistic of every metric its estimate with
-// interval, blocks and samples, and the ratio to the baseline. A search has a row per load tried, with what was found there.
-// A number that does not exist is an empty field.
+// CSV renders one row per point and arm: the axes, the arm, and for every statistic its estimate with interval, blocks, samples and ratio
+// to the baseline. A search has a row per load with its outcomes. Missing numbers are empty fields.
 func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 	v := newView(exp, analyzed)
 	var out sheet
@@ -62,11 +61,11 @@ func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 	return out.Bytes()
 }
 
-// sheet is rows of CSV.
+// sheet collects rows of CSV.
 type sheet struct{ bytes.Buffer }
 
-// row writes cells. A cell that is not a number and begins like a formula gets an apostrophe before it, because a spreadsheet would compute
-// what the author of a parameter or a unit wrote there (OWASP, CSV injection).
+// row writes cells. Cells other than numbers that begin like a formula get an apostrophe, because parameters and units are untrusted text
+// that a spreadsheet would evaluate (OWASP, CSV injection).
 func (s *sheet) row(cells []string) {
 	inert := slices.Clone(cells)
 	for i, cell := range cells {
@@ -75,7 +74,7 @@ func (s *sheet) row(cells []string) {
 		}
 	}
 	w := csv.NewWriter(s)
-	_ = w.Write(inert) // Writing to memory cannot fail.
+	_ = w.Write(inert) // Writes to a bytes.Buffer do not fail.
 	w.Flush()
 }
 

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Manifest is the run as it was asked for, with its template, as YAML that assay and kubectl take.
+// Manifest renders the run and its template as YAML for assay and kubectl.
 func Manifest(exp *experiment.Experiment) ([]byte, error) {
 	documents := []map[string]any{object(exp, "BenchmarkRun", exp.Run.Name, exp.Spec)}
 	if exp.Plan.Template != "" {

@@ -14,10 +14,10 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// shownExclusions bounds a list that could be as long as the ledger.
+// shownExclusions is the maximum number of exclusions in the report.
 const shownExclusions = 50
 
-// Markdown is the report for a colleague: the verdict first, then what it rests on, then how to repeat it.
+// Markdown renders the report: the verdict, its evidence, and the steps to reproduce it.
 func Markdown(exp *experiment.Experiment, result *analysis.Analysis) []byte {
 	v := newView(exp, result)
 	out := &document{}
@@ -41,7 +41,7 @@ func Markdown(exp *experiment.Experiment, result *analysis.Analysis) []byte {
 	return out.Bytes()
 }
 
-// document collects Markdown. Everything that comes from an experiment or a process passes through Escape or code.
+// document collects Markdown. Text from experiments and processes is untrusted and passes through Escape or code.
 type document struct{ bytes.Buffer }
 
 func (d *document) line(format string, args ...any) {
@@ -50,7 +50,7 @@ func (d *document) line(format string, args ...any) {
 
 func (d *document) heading(title string) { d.line("\n## %s\n", title) }
 
-// section writes a table below its title, and reports whether there was one to write.
+// section writes a table below its title. It reports false if the table has no rows.
 func (d *document) section(title string, t Table) bool {
 	if t.Rows == nil {
 		return false
@@ -60,7 +60,7 @@ func (d *document) section(title string, t Table) bool {
 	return true
 }
 
-// Table is a header and rows of as many cells, as people read them.
+// Table is a header and rows with the same number of cells, formatted for people.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -68,7 +68,7 @@ type Table struct {
 
 func (t *Table) add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
-// table writes a table; cells are escaped here.
+// table writes a table with all cells escaped.
 func (d *document) table(t Table) {
 	write := func(cells []string) {
 		escaped := make([]string, len(cells))
@@ -89,10 +89,10 @@ var escapes = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", "\r\n", " ", "\n", " ", "\r", " ", "\t", " ",
 )
 
-// Escape makes any string safe as Markdown text in one line, also inside a table.
+// Escape escapes text for one line of Markdown, also inside of tables.
 func Escape(s string) string { return escapes.Replace(strings.ToValidUTF8(s, "\uFFFD")) }
 
-// code makes any string safe as a code span in one line.
+// code formats text as a code span in one line.
 func code(s string) string {
 	s = strings.NewReplacer("\n", " ", "\r", " ").Replace(strings.ToValidUTF8(s, "\uFFFD"))
 	longest, run := 0, 0
@@ -118,14 +118,14 @@ func (v *view) verdict(out *document) {
 	out.line("**%s**", Escape(Headline(v.exp, v.result)))
 	out.line("")
 	if v.exp.Plan.Search == nil {
-		table := Table{Header: []string{"candidate", "verdict", "in a sentence", "why"}}
+		table := Table{Header: []string{"candidate", "verdict", "summary", "reason"}}
 		for _, c := range v.result.Candidates {
 			table.add(c.Name, verdictName(c.Verdict), Sentence(v.exp, v.result, c.Name), Why(v.exp, v.result, &c))
 		}
 		out.table(table)
 	}
 	if v.baseline != "" {
-		out.line("\nRatios are candidate over baseline (%s), paired within blocks. A title says the confidence of the intervals below it.",
+		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Titles have the confidence of their intervals.",
 			Escape(v.baseline))
 	}
 	if v.result.Layout != "" {
@@ -168,8 +168,8 @@ func (v *view) gates(out *document) {
 			Detectable(&gate), analysis.DescribeShare(v.levels[gate.Figure()]), message)
 	}
 	out.table(table)
-	out.line("\nA gate is Go or NoGo only over its whole interval, which has %s confidence here. The minimum detectable effect is the "+
-		"smallest relative change that blocks this many and this noisy find four times in five.", Confidence(v.result.GateConfidence))
+	out.line("\nA gate is Go or NoGo only if its whole interval is, at %s confidence. The minimum detectable effect is the "+
+		"smallest relative change that these blocks detect with a probability of 80 %%.", Confidence(v.result.GateConfidence))
 	v.twice(out)
 }
 
@@ -197,7 +197,7 @@ func (v *view) results(out *document) {
 	out.table(table)
 }
 
-// perArm is an empty table with a column for each axis, for the arm and for each statistic.
+// perArm returns an empty table with columns for the axes, the arm and each statistic.
 func (v *view) perArm(arm string) Table {
 	table := Table{Header: append(slices.Clone(v.axes), arm)}
 	for _, c := range v.columns {
@@ -260,13 +260,13 @@ func (v *view) trials(out *document) {
 		fmt.Sprint(n.Missing), fmt.Sprint(n.Attempts))
 	out.table(table)
 	if noise := ArmNoise(v.result); noise.Rows != nil {
-		out.line("\nBy what was read around them:\n")
+		out.line("\nBy noise readings:\n")
 		out.table(noise)
 	}
 	if len(v.result.Excluded) == 0 {
 		return
 	}
-	out.line("\nNot in the figures:\n")
+	out.line("\nExcluded from the results:\n")
 	without := Table{Header: []string{"attempt or object", "reason"}}
 	for _, excluded := range v.result.Excluded[:min(shownExclusions, len(v.result.Excluded))] {
 		without.add(excluded.Attempt, excluded.Reason)
@@ -277,7 +277,7 @@ func (v *view) trials(out *document) {
 	}
 }
 
-// MoreExcluded says how many are excluded beside those that are shown, and where they are named; empty where there are none.
+// MoreExcluded returns the number of exclusions beyond the shown ones and their location, or "".
 func MoreExcluded(result *analysis.Analysis, shown int) string {
 	written, listed := result.Written(), "all"
 	more := len(written.Excluded) + written.MoreExcluded - shown
@@ -305,11 +305,11 @@ func (v *view) environment(out *document) {
 }
 
 func (v *view) reproduction(out *document) {
-	out.heading("How to repeat this")
+	out.heading("Reproduction")
 	out.line("* experiment: %s", code(v.result.Experiment))
 	out.line("* evidence: %s (sha256 of the attempts' sha256sum lines, sorted by key)", code(v.result.Evidence))
 	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g, of gates %g", code(v.exp.Run.UID), v.result.Wave, v.result.Seed,
 		v.result.Confidence, v.result.GateConfidence)
 	out.line("* image: %s", code(v.exp.ImageNames()))
-	out.line("* judge the same evidence again, offline: %s", code(fmt.Sprintf("assay analyze --ledger URL --wave %d", v.result.Wave)))
+	out.line("* analyze the same evidence offline: %s", code(fmt.Sprintf("assay analyze --ledger URL --wave %d", v.result.Wave)))
 }

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Processes is a row per arm of what its processes used, with a column for what is known of any. It is empty where nothing is.
+// Processes tabulates resource usage per arm. Columns without any value are omitted, and the table is empty if no usage was recorded.
 func Processes(result *analysis.Analysis) Table {
 	if result.Usage == nil || len(result.Usage.Processes) == 0 {
 		return Table{}
@@ -41,12 +41,12 @@ func Processes(result *analysis.Analysis) Table {
 	return table
 }
 
-// ProcessesNote explains what the table is.
-const ProcessesNote = "The mean of a trial, over all points; of memory the most of any trial. Gates and tables name the same as " +
-	"process.wallTime and so on, point by point."
+// ProcessesNote explains the table of processes.
+const ProcessesNote = "Means per trial over all points, and the maximum of all trials for memory. Gates and tables can use these values " +
+	"per point as process.wallTime and so on."
 
 func (v *view) processes(out *document) {
-	if out.section("What the processes used", Processes(v.result)) {
+	if out.section("Resource usage of processes", Processes(v.result)) {
 		out.line("\n%s", ProcessesNote)
 	}
 }

@@ -1,5 +1,5 @@
-// Package report shows an analysis to people: as Markdown, as a table for spreadsheets, and on a terminal. It decides
-// nothing and computes nothing that the analysis does not hold.
+// Package report renders an analysis for people: as Markdown, CSV, and for terminals. It formats only; all decisions and numbers are in the
+// analysis.
 package report
 
 import (
@@ -12,10 +12,10 @@ import (
 	"assay.dev/assay/operator/internal/search"
 )
 
-// row is a point and an arm, the key of every results table.
+// row is a point and an arm, the key of results tables.
 type row struct{ point, arm string }
 
-// of is one statistic of one metric there.
+// of returns the key of a statistic of a metric in this row.
 func (r row) of(metric string, statistic experiment.Statistic) analysis.Figure {
 	return analysis.Figure{Point: r.point, Arm: r.arm, Metric: metric, Statistic: statistic}
 }
@@ -29,7 +29,7 @@ type view struct {
 	columns  []column
 	levels   map[analysis.Figure]*analysis.ArmResult
 	ratios   map[analysis.Figure]*analysis.RatioResult
-	// tried are the loads of a search.
+	// tried holds the loads of a search.
 	tried map[row]search.Level
 }
 
@@ -50,7 +50,7 @@ func newView(exp *experiment.Experiment, analyzed *analysis.Analysis) *view {
 			}
 		}
 	}
-	// Columns in the template's order, and inside a metric in the order the results have.
+	// Columns are in the order of the template, and within a metric in the order of the results.
 	for _, metric := range exp.Metrics() {
 		for _, result := range analyzed.Arms {
 			c := column{result.Metric, result.Statistic, metric.Unit}
@@ -62,7 +62,7 @@ func newView(exp *experiment.Experiment, analyzed *analysis.Analysis) *view {
 	return v
 }
 
-// rows visits every point and arm in the experiment's order, with the cells that name them; of a search, those that were tried.
+// rows visits every point and arm in the order of the experiment, with the cells of the key; for a search the tried loads.
 func (v *view) rows(visit func(cells []string, r row)) {
 	for _, point := range v.exp.Points {
 		for _, arm := range v.exp.Arms {
@@ -76,7 +76,7 @@ func (v *view) rows(visit func(cells []string, r row)) {
 
 func verdictName(verdict experiment.Verdict) string { return string(cmp.Or(verdict, "no verdict")) }
 
-// RunName is the run with its namespace, where it has one.
+// RunName returns the name of the run with its namespace, if it has one.
 func RunName(exp *experiment.Experiment) string {
 	return strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/")
 }

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/search"
 )
 
-// search is the answer for every arm, and what was found at every load tried.
+// search writes the answer for every arm and the outcomes at every load.
 func (v *view) search(out *document) {
 	if len(v.result.Search) == 0 {
 		return
@@ -46,7 +46,7 @@ func (v *view) search(out *document) {
 	out.table(tried)
 }
 
-// answerLine is the answer of one arm in a line.
+// answerLine formats the answer for one arm.
 func answerLine(result analysis.SearchResult) string {
 	text := "no feasible " + result.Axis
 	if feasible := Feasible(result); feasible != "" {
@@ -58,7 +58,7 @@ func answerLine(result analysis.SearchResult) string {
 	return result.Arm + ": " + text + ": " + result.Reason
 }
 
-// Feasible is the highest load that an arm was shown to sustain, with the range that holds it; empty without one.
+// Feasible formats the highest feasible load with its interval, or "".
 func Feasible(result analysis.SearchResult) string {
 	switch {
 	case result.Interval != nil:
@@ -86,7 +86,7 @@ func yes(value bool) string {
 	return "no"
 }
 
-// SearchCells are what was found at a load, what by fresh blocks, and the constraint that decides.
+// SearchCells returns the outcome at a load, the outcome of fresh blocks, and the binding constraint.
 func SearchCells(level search.Level) []string {
 	cells := []string{string(level.Probe.Outcome), "", deciding(level)}
 	if level.Fresh != nil {

@@ -14,8 +14,7 @@ import (
 
 const undecided = "it is not decided whether "
 
-// Headline is the verdict in a sentence that somebody can repeat who has not read the report: what differs by how much, at least, with
-// which confidence.
+// Headline formats the verdict as a self-contained sentence with effect, lower bound and confidence.
 func Headline(exp *experiment.Experiment, result *analysis.Analysis) string {
 	switch {
 	case exp.Plan.Search != nil:
@@ -35,7 +34,7 @@ func Headline(exp *experiment.Experiment, result *analysis.Analysis) string {
 	text := Sentence(exp, result, lead.Name)
 	switch {
 	case result.Verdict == experiment.VerdictGo && len(result.BestOf) > 1:
-		return "The blocks do not show whether " + strings.Join(result.BestOf, " or ") + " is best: " + text + "."
+		return "The blocks do not decide whether " + strings.Join(result.BestOf, " or ") + " is best: " + text + "."
 	case result.Verdict == experiment.VerdictNoGo && rest > 0:
 		return fmt.Sprintf("None of %d candidates meets the gates: %s.", rest+1, text)
 	}
@@ -45,7 +44,7 @@ func Headline(exp *experiment.Experiment, result *analysis.Analysis) string {
 	return text + "."
 }
 
-// leading is the candidate that the verdict is about: the best, or the first that stands in the way.
+// leading returns the candidate of the headline: the best one, or the first with the verdict of the run.
 func leading(result *analysis.Analysis) *analysis.Candidate {
 	name := result.Best
 	if name == "" && len(result.BestOf) > 0 {
@@ -60,7 +59,7 @@ func leading(result *analysis.Analysis) *analysis.Candidate {
 	return &result.Candidates[i]
 }
 
-// Sentence is the verdict on one candidate, without a full stop.
+// Sentence formats the verdict on one candidate, without a full stop.
 func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string) string {
 	i := slices.IndexFunc(result.Candidates, func(c analysis.Candidate) bool { return c.Name == name })
 	if i < 0 {
@@ -86,7 +85,7 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string
 	}
 }
 
-// Why is the reason for the verdict on a candidate where its sentence does not say it.
+// Why returns the reason for the verdict on a candidate, if its sentence lacks it.
 func Why(exp *experiment.Experiment, result *analysis.Analysis, candidate *analysis.Candidate) string {
 	decided := candidate.Verdict == experiment.VerdictNoGo || candidate.Verdict == experiment.VerdictInconclusive
 	if decided && decidingOf(result, candidate) != nil || Sentence(exp, result, candidate.Name) == candidate.Name+": "+candidate.Reason {
@@ -95,8 +94,8 @@ func Why(exp *experiment.Experiment, result *analysis.Analysis, candidate *analy
 	return candidate.Reason
 }
 
-// Deciding is the gate on figures that the verdict rests on most: of a candidate that is Go its gain, of any other what stands in its
-// way. It is nil where no such gate has an interval.
+// Deciding returns the gate that determines the verdict: for Go the gain of a candidate, otherwise the failing gate. It is nil if no such
+// gate has an interval.
 func Deciding(exp *experiment.Experiment, result *analysis.Analysis) *analysis.GateResult {
 	if lead := leading(result); lead != nil && exp.Plan.Search == nil {
 		return decidingOf(result, lead)
@@ -113,7 +112,7 @@ func decidingOf(result *analysis.Analysis, candidate *analysis.Candidate) *analy
 		}
 		if !gate.Op.Timed() {
 			if candidate.Verdict == experiment.VerdictNoGo && first == nil && gate.Op == experiment.ParityEqual {
-				return nil // Outputs that differ come before any figure.
+				return nil // Different outputs precede all estimates.
 			}
 			continue
 		}
@@ -128,7 +127,7 @@ func decidingOf(result *analysis.Analysis, candidate *analysis.Candidate) *analy
 	return first
 }
 
-// others counts the gates with the same outcome beside one.
+// others counts further gates with the same outcome.
 func others(result *analysis.Analysis, of *analysis.GateResult) string {
 	n := -1
 	for _, gate := range result.Gates {
@@ -155,7 +154,7 @@ func sameAnswers(exp *experiment.Experiment, result *analysis.Analysis, name str
 	return ", with the same answers"
 }
 
-// measured is what a gate's interval says, as a predicate: "takes 3.1 % less time than old (at least 2.6 %, 99.5 % confidence)".
+// measured formats the interval of a gate as a predicate, such as "takes 3.1 % less time than old (at least 2.6 %, 99.5 % confidence)".
 func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
 	at, confidence := "", Confidence(gate.Confidence)+" confidence"
 	if gate.Point != "" {
@@ -178,12 +177,12 @@ func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
 	return predicate.compare(ratio, baseline) + at + fmt.Sprintf(" (%s, %s)", predicate.atLeast(ratio, least), confidence)
 }
 
-// predicate is how people say that there is more or less of a metric.
+// predicate has the words for more or less of a metric.
 type predicate struct {
 	verb, noun, fewer string
-	// counted things are many, and others are much.
+	// counted selects "many" instead of "much".
 	counted bool
-	// inverse turns ratios below 1 into multiples above: half the time is twice as fast.
+	// inverse inverts ratios below 1, because half the time is twice as fast.
 	inverse bool
 }
 
@@ -198,7 +197,7 @@ func predicateOf(metric *experiment.Metric, statistic experiment.Statistic) pred
 	return predicate{verb: "has", noun: name, fewer: "less"}
 }
 
-// A ratio this far from 1 reads better as a multiple than in per cent.
+// Ratios farther from 1 are formatted as multiples instead of percentages.
 const multiple, fraction = 1.25, 0.8
 
 func (p predicate) compare(ratio float64, baseline string) string {
@@ -222,8 +221,7 @@ func (p predicate) compare(ratio float64, baseline string) string {
 	}
 }
 
-// atLeast is the end of the interval that is nearer to no difference, in the words of compare. It is rounded towards no difference, so
-// that the sentence stays true.
+// atLeast formats the end of the interval that is nearer to 1, rounded towards 1, so that the statement holds.
 func (p predicate) atLeast(ratio, least float64) string {
 	switch {
 	case p.inverse && ratio <= fraction:
@@ -235,10 +233,10 @@ func (p predicate) atLeast(ratio, least float64) string {
 	}
 }
 
-// Confidence is a confidence as people read it: 99.5 %.
+// Confidence formats a confidence level, such as 99.5 %.
 func Confidence(level float64) string { return quantity.InPercent(level) + " %" }
 
-// Interval is what a column of intervals adds to its title, so that each says its confidence where it stands.
+// Interval returns the confidence level as a suffix for column titles.
 func Interval(level float64) string { return " [" + Confidence(level) + "]" }
 
 func searchHeadline(analyzed *analysis.Analysis) string {
@@ -246,7 +244,7 @@ func searchHeadline(analyzed *analysis.Analysis) string {
 	for _, result := range analyzed.Search {
 		switch {
 		case result.FeasibleMax == "":
-			parts = append(parts, fmt.Sprintf("%s meets the constraints at no %s that was tried", result.Arm, result.Axis))
+			parts = append(parts, fmt.Sprintf("%s meets the constraints at no tested %s", result.Arm, result.Axis))
 		case result.Interval == nil:
 			parts = append(parts, fmt.Sprintf("%s meets the constraints up to %s %s or more", result.Arm, result.Axis, result.FeasibleMax))
 		default:
@@ -259,8 +257,7 @@ func searchHeadline(analyzed *analysis.Analysis) string {
 	return strings.Join(parts, "; ") + " (" + Confidence(analyzed.GateConfidence) + " confidence)."
 }
 
-// Detectable is the smallest relative change that blocks this many and this noisy find four times in five. Where that is more than the
-// figure itself, nothing is gained by knowing it.
+// Detectable formats the smallest relative change that these blocks detect with a probability of 80 %. It is "" beyond 100 %.
 func Detectable(gate *analysis.GateResult) string {
 	if effect := gate.MinimumDetectableEffect; effect != nil && *effect < 1 {
 		return quantity.PercentTo(*effect, 1)

@@ -130,7 +130,7 @@ func TestSeveralCandidatesAndSearchesHaveASentenceToo(t *testing.T) {
 	}
 	result.Best, result.BestOf = "", []string{"fused-m4r", "fused-naive"}
 	if got := Headline(exp, result); !strings.HasPrefix(got,
-		"The blocks do not show whether fused-m4r or fused-naive is best: fused-m4r handles") {
+		"The blocks do not decide whether fused-m4r or fused-naive is best: fused-m4r handles") {
 		t.Error(got)
 	}
 	result.Verdict, result.BestOf = experiment.VerdictNoGo, nil
@@ -144,8 +144,7 @@ func TestSeveralCandidatesAndSearchesHaveASentenceToo(t *testing.T) {
 	result.GateConfidence = 0.995
 	result.Search = []analysis.SearchResult{{Arm: "old", Axis: "rate", FeasibleMax: "600", Interval: &analysis.LoadInterval{}},
 		{Arm: "new", Axis: "rate", FeasibleMax: "1500"}, {Arm: "bad", Axis: "rate"}}
-	want := "old meets the constraints up to rate 600; new meets the constraints up to rate 1500 or more; bad meets the constraints at no " +
-		"rate that was tried " +
+	want := "old meets the constraints up to rate 600; new meets the constraints up to rate 1500 or more; bad meets the constraints at no tested rate " +
 		"(99.5 % confidence)."
 	if got := Headline(exp, result); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

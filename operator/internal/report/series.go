@@ -10,15 +10,13 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// SeriesNote explains what the columns of Series mean.
-const SeriesNote = "Autocorrelation is how much a block is like the one that ran before it, from -1 to 1: independent blocks are near 0. " +
-	"Skewness is how lopsided " +
-	"the blocks' numbers are: symmetric ones are near 0. Slow spread is the slow part of the variance between blocks, over what the spread " +
-	"of the trials inside them " +
-	"explains: about 1 where blocks differ by their trials alone. The clock step is the finest difference that the metric's clock can resolve."
+// SeriesNote explains the columns of Series.
+const SeriesNote = "Autocorrelation is the correlation of successive blocks, near 0 for independent blocks. Skewness is the " +
+	"asymmetry of the distribution of blocks, near 0 for symmetric ones. Slow spread is the ratio of the slow variance between blocks to the variance " +
+	"expected from the trials inside them, about 1 if blocks differ by their trials alone. Clock step is the resolution of the metric's clock."
 
-// Series reports whether the blocks behave as their intervals take for granted, and has a row for every gate on figures. It is empty if
-// there is no such gate.
+// Series summarizes whether the blocks satisfy the assumptions of their intervals, with a row for every gate on estimates. It is empty
+// without such a gate.
 func Series(result *analysis.Analysis) (says string, table Table) {
 	table.Header = []string{"gate", "candidate", "point", "blocks", "autocorrelation", "skewness", "slow spread", "clock step",
 		"the interval is"}
@@ -47,10 +45,10 @@ func Series(result *analysis.Analysis) (says string, table Table) {
 		if clock := gate.Resolution; clock != nil {
 			step = quantity.Percent(clock.Relative, 2)
 			if clock.Widened {
-				why = append(why, "the clock is coarse")
+				why = append(why, "the clock resolution is low")
 			}
 		}
-		how := "as blocks spread"
+		how := "from the spread of blocks"
 		switch {
 		case gate.Estimate == nil || gate.Estimate.Low == nil:
 			how = "not there"
@@ -68,10 +66,10 @@ func Series(result *analysis.Analysis) (says string, table Table) {
 		return "", table
 	}
 	if widened == 0 {
-		return "No interval had to be widened: as far as they show, blocks are independent of each other and symmetric, " +
-			"and clocks fine enough.", table
+		return "No interval was widened. There is no evidence of dependent or skewed blocks, " +
+			"or of insufficient clock resolution.", table
 	}
-	return fmt.Sprintf("%d of %d intervals are wider than the spread of their blocks makes them, for what the blocks or the clock showed.",
+	return fmt.Sprintf("%d of %d intervals were widened because of dependent or skewed blocks or the clock resolution.",
 		widened, len(table.Rows)), table
 }
 
@@ -82,16 +80,16 @@ func signed(value *float64) string {
 	return quantity.Signed(*value, 2)
 }
 
-// series is what the blocks' numbers do over the run, and what so many blocks cannot have seen.
+// series writes the diagnostics of the blocks and the undetectable effects.
 func (v *view) series(out *document) {
 	says, table := Series(v.result)
 	if says == "" {
 		return
 	}
-	out.heading("What the blocks can show")
+	out.heading("Diagnostics of the blocks")
 	out.line("%s", says)
 	if v.result.Unseen != "" {
-		out.line("\nNot seen: %s.", Escape(v.result.Unseen))
+		out.line("\nNot detectable: %s.", Escape(v.result.Unseen))
 	}
 	out.line("")
 	out.table(table)

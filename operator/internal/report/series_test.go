@@ -24,20 +24,20 @@ func TestTheReportSaysWhatTheBlocksOfEveryGateCanTell(t *testing.T) {
 		row  string // Empty: none.
 		says string
 	}{
-		"blocks as they should be": {gate(func(*analysis.GateResult) {}), "gain|new||10|-0.12|+0.50|1.2x||as blocks spread", "No interval had to be widened"},
+		"independent and symmetric blocks": {gate(func(*analysis.GateResult) {}), "gain|new||10|-0.12|+0.50|1.2x||from the spread of blocks", "No interval was widened"},
 		"blocks that depend on each other and are skewed": {
 			gate(func(g *analysis.GateResult) { g.Series.Dependent, g.Series.Skewed = true, true }),
-			"gain|new||10|-0.12|+0.50|1.2x||wider: blocks depend on each other, blocks are skewed", "1 of 1 intervals are wider",
+			"gain|new||10|-0.12|+0.50|1.2x||wider: blocks depend on each other, blocks are skewed", "1 of 1 intervals were widened",
 		},
-		"a coarse clock": {
+		"a clock of low resolution": {
 			gate(func(g *analysis.GateResult) { g.Resolution = &analysis.Resolution{Relative: 0.0123, Widened: true} }),
-			"gain|new||10|-0.12|+0.50|1.2x|1.2 %|wider: the clock is coarse", "1 of 1",
+			"gain|new||10|-0.12|+0.50|1.2x|1.2 %|wider: the clock resolution is low", "1 of 1",
 		},
 		"a clock that is fine enough": {
 			gate(func(g *analysis.GateResult) { g.Resolution = &analysis.Resolution{Relative: 0.0001} }),
-			"gain|new||10|-0.12|+0.50|1.2x|0.01 %|as blocks spread", "No interval",
+			"gain|new||10|-0.12|+0.50|1.2x|0.01 %|from the spread of blocks", "No interval",
 		},
-		"few blocks": {gate(func(g *analysis.GateResult) { g.Series = nil }), "gain|new||10|||||as blocks spread, and too few or too similar to show more", "No interval"},
+		"few blocks": {gate(func(g *analysis.GateResult) { g.Series = nil }), "gain|new||10|||||from the spread of blocks, and too few or too similar to show more", "No interval"},
 		"a percentile": {
 			gate(func(g *analysis.GateResult) { g.Series, g.Statistic = nil, experiment.StatisticP95 }), "gain|new||10|||||drawn from whole blocks",
 			"No interval",

@@ -9,18 +9,17 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// OwnTable is a table in the form that spec.report.tables asks for. Every figure has its interval; one that does not exist
-// is empty.
+// OwnTable is a table of spec.report.tables. Numbers have their intervals; missing ones are empty.
 type OwnTable struct {
 	Name, Title string
 	header      []string
 	rows        [][]figure
 }
 
-// figure is one cell: a text, or a number with its interval, in the column's scale.
+// figure is one cell: text, or a number with its interval in the scale of the column.
 type figure struct {
 	text string
-	// known distinguishes a number from a text.
+	// known is true for numbers.
 	known     bool
 	value     float64
 	low, high *float64
@@ -29,7 +28,7 @@ type figure struct {
 
 func words(text string) figure { return figure{text: text} }
 
-// scaled is an estimate in another scale of its unit.
+// scaled converts an estimate to a scale of its unit.
 func scaled(estimate *analysis.Estimate, scale float64) figure {
 	out := figure{known: true, value: estimate.Value / scale}
 	if estimate.Low != nil && estimate.High != nil {
@@ -41,7 +40,7 @@ func scaled(estimate *analysis.Estimate, scale float64) figure {
 
 func share(part float64) figure { return figure{known: true, value: 100 * part, unit: "%"} }
 
-// OwnTables are the tables of spec.report.tables, in its order.
+// OwnTables returns the tables of spec.report.tables in their order.
 func OwnTables(exp *experiment.Experiment, result *analysis.Analysis) []OwnTable {
 	v := newView(exp, result)
 	var out []OwnTable
@@ -58,7 +57,7 @@ func OwnTables(exp *experiment.Experiment, result *analysis.Analysis) []OwnTable
 	return out
 }
 
-// each visits the points and arms that a table shows, with the cells that name them.
+// each visits the points and arms of a table, with the cells of the key.
 func (v *view) each(asked *experiment.Table, visit func(names []figure, r row)) {
 	for _, point := range v.exp.Points {
 		if !experiment.Matches(asked.At, point.Parameters) {
@@ -161,10 +160,10 @@ func (v *view) ownTables(out *document) {
 	}
 }
 
-// Heading is the table's title, or its name where it has none.
+// Heading returns the title of the table, or its name without a title.
 func (t OwnTable) Heading() string { return cmp.Or(t.Title, t.Name) }
 
-// Text is the table as people read it.
+// Text formats the table for people.
 func (t OwnTable) Text() Table {
 	out := Table{Header: t.header}
 	for _, cells := range t.rows {
@@ -177,7 +176,7 @@ func (t OwnTable) Text() Table {
 	return out
 }
 
-// String is the cell for people, in four significant digits.
+// String formats the cell with four significant digits.
 func (f figure) String() string {
 	switch {
 	case !f.known:
@@ -189,7 +188,7 @@ func (f figure) String() string {
 	}
 }
 
-// Markdown is the table with its title.
+// Markdown renders the table with its title.
 func (t OwnTable) Markdown() []byte {
 	out := &document{}
 	out.line("### %s\n", Escape(t.Heading()))
@@ -197,7 +196,7 @@ func (t OwnTable) Markdown() []byte {
 	return out.Bytes()
 }
 
-// CSV has two more columns for every figure that has an interval somewhere.
+// CSV renders the table with two more columns for every column with intervals.
 func (t OwnTable) CSV() []byte {
 	wide := make([]bool, len(t.header))
 	for _, cells := range t.rows {

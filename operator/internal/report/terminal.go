@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// colours of verdicts, on a terminal only.
+// colours are the terminal colours of verdicts.
 var colours = map[experiment.Verdict]string{
 	experiment.VerdictGo:           "\x1b[32m",
 	experiment.VerdictNoGo:         "\x1b[31m",
@@ -25,7 +25,7 @@ var colours = map[experiment.Verdict]string{
 	experiment.VerdictInvalid:      "\x1b[35m",
 }
 
-// Terminal prints the results, then the verdicts, in lines that fit the writer's width.
+// Terminal prints results and verdicts in lines that fit the width of the writer.
 func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analysis) error {
 	v := newView(exp, analyzed)
 	width := Width(w)
@@ -77,7 +77,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 	}
 	for _, candidate := range analyzed.Candidates {
 		if exp.Plan.Search != nil {
-			break // It has an answer, and no verdict.
+			break // A search has an answer instead of a verdict.
 		}
 		text := Sentence(exp, analyzed, candidate.Name)
 		if why := Why(exp, analyzed, &candidate); why != "" {
@@ -96,7 +96,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 		line("%s", text)
 	}
 	if analyzed.Unseen != "" && exp.Plan.Search == nil {
-		line("not seen: %s", analyzed.Unseen)
+		line("not detectable: %s", analyzed.Unseen)
 	}
 	line("%s", Trials(analyzed))
 	if len(analyzed.Candidates) != 1 || exp.Plan.Search != nil {
@@ -117,7 +117,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 	return err
 }
 
-// Trials counts the trials by what became of them.
+// Trials formats the numbers of trials by outcome.
 func Trials(result *analysis.Analysis) string {
 	n := result.Trials
 	return fmt.Sprintf("%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)", n.Used, n.Planned, n.Warmups, n.Failed,
@@ -125,10 +125,10 @@ func Trials(result *analysis.Analysis) string {
 		n.Missing)
 }
 
-// verdictWord is a verdict at the beginning of its line.
+// verdictWord matches a verdict at the beginning of its line.
 var verdictWord = regexp.MustCompile(`(?m)^(verdict: )?(Go|NoGo|Inconclusive|Invalid)(  |,|$)`)
 
-// painted gives the verdicts their colours: after lines were broken, as colours take no room.
+// painted colours the verdicts. It is applied after wrapping, because control sequences have no width.
 func painted(text string) string {
 	return verdictWord.ReplaceAllStringFunc(text, func(line string) string {
 		parts := verdictWord.FindStringSubmatch(line)
@@ -136,7 +136,7 @@ func painted(text string) string {
 	})
 }
 
-// Printable keeps what a parameter or a process says from moving the cursor.
+// Printable escapes control characters and invalid UTF-8, because parameters and outputs of processes are untrusted.
 func Printable(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsGraphic(r) }) {
 		return s
@@ -145,7 +145,7 @@ func Printable(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// PrintableLines is Printable of what is between the ends of lines and the tabs of a text.
+// PrintableLines applies Printable to text except for line breaks and tabs.
 func PrintableLines(text string) string {
 	var out strings.Builder
 	for {

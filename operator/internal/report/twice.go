@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/noise"
 )
 
-// Twice describes the gates' outcomes with the trials that noise limits reject, and has a row for every gate whose outcome then differs.
-// It is empty if nothing was rejected.
+// Twice summarizes the outcomes of gates recomputed with the trials that noise limits reject, with a row for every gate whose outcome
+// differs. It is empty if no trial was rejected.
 func Twice(result *analysis.Analysis) (says string, table Table) {
 	estimate := "estimate" + Interval(result.GateConfidence)
 	table.Header = []string{"gate", "candidate", "point", "without them", estimate, "with them", estimate, "trials rejected"}
@@ -31,14 +31,14 @@ func Twice(result *analysis.Analysis) (says string, table Table) {
 	case judged == 0:
 		return "", table
 	case table.Rows == nil:
-		return "Every gate has the same outcome with the trials that noise limits reject.", table
+		return "Every gate has the same outcome if the trials rejected by noise limits are included.", table
 	default:
-		return fmt.Sprintf("%d of %d gates have another outcome with the trials that noise limits reject. A gate stays decided only where its "+
-			"estimate keeps to its side with them:", len(table.Rows), judged), table
+		return fmt.Sprintf("%d of %d gates have another outcome if the trials rejected by noise limits are included. A gate remains decided "+
+			"only if its estimate with them is on the same side of the bound:", len(table.Rows), judged), table
 	}
 }
 
-// ArmNoise has a row for every arm, if any of them had a trial beyond a noise limit.
+// ArmNoise tabulates the rejected trials of every arm. It is empty if no trial was beyond a noise limit.
 func ArmNoise(result *analysis.Analysis) Table {
 	table, any := Table{Header: []string{"arm", "trials", "rejected", "beyond a limit"}}, false
 	for _, arm := range result.Noise {
@@ -57,7 +57,7 @@ func ArmNoise(result *analysis.Analysis) Table {
 	return table
 }
 
-// twice is the gates with and without the rejected trials.
+// twice writes the outcomes of gates with and without the rejected trials.
 func (v *view) twice(out *document) {
 	says, table := Twice(v.result)
 	if says == "" {
@@ -70,7 +70,7 @@ func (v *view) twice(out *document) {
 	}
 }
 
-// twiceLines are the same for a terminal.
+// twiceLines formats the same for a terminal.
 func twiceLines(result *analysis.Analysis) []string {
 	says, _ := Twice(result)
 	if says == "" {

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Warning is something that a careful reviewer would raise, once: More are those that say the same of other arms, points or numbers.
+// Warning is a warning of the analysis. More holds the same warning for other arms, points or numbers.
 type Warning struct {
 	Text string
 	More []string
@@ -17,7 +17,7 @@ type Warning struct {
 
 var digitsOf = regexp.MustCompile(`[0-9][0-9.,eE+-]*`)
 
-// Warnings groups what the analysis warns of.
+// Warnings groups the warnings of the analysis.
 func Warnings(exp *experiment.Experiment, result *analysis.Analysis) []Warning {
 	var pairs [][]string
 	for _, arm := range exp.Arms {
@@ -28,7 +28,7 @@ func Warnings(exp *experiment.Experiment, result *analysis.Analysis) []Warning {
 			pairs = append(pairs, []string{point.Key, "\x00"})
 		}
 	}
-	// The longest first: one name may begin with another.
+	// The longest name first, because it may begin with another.
 	slices.SortStableFunc(pairs, func(a, b []string) int { return len(b[0]) - len(a[0]) })
 	replacer := strings.NewReplacer(slices.Concat(pairs...)...)
 	var out []Warning

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/term"
 )
 
-// usualWidth is taken where there is neither a terminal nor $COLUMNS: the logs of pipelines show as much in a line.
-const usualWidth = 120
+// defaultWidth is the width without a terminal or $COLUMNS, as in logs of pipelines.
+const defaultWidth = 120
 
-// leastWidth is the narrowest a table is laid out for.
-const leastWidth = 20
+// minWidth is the narrowest a table is laid out for.
+const minWidth = 20
 
-// Width is how many columns a writer has: those of its terminal, else of $COLUMNS, else 120.
+// Width returns the number of columns of a terminal, else $COLUMNS, else 120.
 func Width(w io.Writer) int {
-	width := usualWidth
+	width := defaultWidth
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		width = columns
 	}
@@ -28,12 +28,12 @@ func Width(w io.Writer) int {
 			width = columns
 		}
 	}
-	return max(width, leastWidth)
+	return max(width, minWidth)
 }
 
-// Columns lays out rows, of which the first is the header, in lines of at most width characters. The first keys cells name a row; the
-// others belong together in groups of so many, such as a figure and its ratio. What does not fit beside each other is set below each
-// other with the names again, and what does not fit even so as one line for each cell: nothing is left out.
+// Columns formats rows, the first of which is the header, in lines of at most width characters. The first keys cells identify a row. The
+// other cells form groups of the size together, such as a value and its ratio, which are never separated. Groups that do not fit side by
+// side are printed as further tables, or with one line per cell if a single group is too wide. No cell is lost.
 func Columns(rows [][]string, keys, together, width int) []string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -84,10 +84,10 @@ func Columns(rows [][]string, keys, together, width int) []string {
 	return out
 }
 
-// gap is how many blanks there are between columns.
+// gap is the number of blanks between columns.
 const gap = 2
 
-// records has a line for every cell, below one that names the row.
+// records prints one line per cell below a line that identifies the row.
 func records(rows [][]string, keys, width int) []string {
 	var out []string
 	for _, row := range rows[1:] {
@@ -103,12 +103,12 @@ func records(rows [][]string, keys, width int) []string {
 	return out
 }
 
-// Wrap breaks a line at blanks, or within a word that is longer than a line, and never between a number and its %; what follows is indented
-// by two more blanks.
+// Wrap breaks a line at blanks, or within a word that is longer than a line, and never between a number and its %. Continuation lines are
+// indented by two more blanks.
 func Wrap(line string, width int) []string {
 	rest := []rune(line)
 	indent := len(line) - len(strings.TrimLeft(line, " ")) + 2
-	// What is left is not copied from line to line: others wrote what is shown, and a warning may have megabytes.
+	// The rest is not copied for every line, because untrusted warnings may have megabytes.
 	var before string
 	var out []string
 	for len(before)+len(rest) > width {

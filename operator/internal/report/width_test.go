@@ -18,7 +18,7 @@ func TestATableFitsAnyWidthAndLosesNothing(t *testing.T) {
 	words := []string{"", "1", "batchSize", "fused-m4r", "7.154x [6.898, 7.420]", "68.38 ms", "µ-ärm", strings.Repeat("long", 12),
 		"two words here"}
 	for range 3000 {
-		keys, columns, together, width := random.IntN(3), 1+random.IntN(9), 1+random.IntN(2), leastWidth+random.IntN(180)
+		keys, columns, together, width := random.IntN(3), 1+random.IntN(9), 1+random.IntN(2), minWidth+random.IntN(180)
 		var rows [][]string
 		for range 2 + random.IntN(4) {
 			var row []string
@@ -87,7 +87,7 @@ func TestTheTerminalsLinesFit(t *testing.T) {
 }
 
 func TestTheWidthIsThatOfTheReader(t *testing.T) {
-	for columns, want := range map[string]int{"": usualWidth, "88": 88, "no number": usualWidth, "-3": usualWidth, "5": leastWidth} {
+	for columns, want := range map[string]int{"": defaultWidth, "88": 88, "no number": defaultWidth, "-3": defaultWidth, "5": minWidth} {
 		t.Setenv("COLUMNS", columns)
 		if got := Width(&bytes.Buffer{}); got != want {
 			t.Errorf("COLUMNS=%q gives %d, want %d", columns, got, want)
@@ -138,13 +138,13 @@ func TestALineIsBrokenAsItIsMeantAndInTheTimeOfItsLength(t *testing.T) {
 		for range random.IntN(40) {
 			line.WriteString(words[random.IntN(len(words))])
 		}
-		width := leastWidth + random.IntN(60)
+		width := minWidth + random.IntN(60)
 		if got, want := Wrap(line.String(), width), wrapped(line.String(), width); !slices.Equal(got, want) {
 			t.Fatalf("%q on %d is\n%q\nwant\n%q", line.String(), width, got, want)
 		}
 	}
 	began := time.Now()
-	Wrap(strings.Repeat("a warning of somebody else ", 1<<19), usualWidth)
+	Wrap(strings.Repeat("a warning of somebody else ", 1<<19), defaultWidth)
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("14 MB took %s", took)
 	}

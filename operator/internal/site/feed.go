@@ -18,7 +18,7 @@ import (
 // feedStart is the time of a feed of a history in which nothing has happened: a feed must have one.
 var feedStart = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// feed is the Atom feed (RFC 4287) of the changes that people are told of: a suspicion is none.
+// feed renders the Atom feed (RFC 4287) of confirmed changes.
 func (b *builder) feed(all []*series.Series) ([]byte, error) {
 	happened := []time.Time{feedStart}
 	for _, s := range all {
@@ -64,7 +64,7 @@ func identity(c *change.Change) string {
 	return tag + "change/" + url.PathEscape(c.Project) + "/" + url.PathEscape(c.ID)
 }
 
-// address of a file of the site: below its base, or beside whoever asks.
+// address returns the URL of a file of the site, relative without a base.
 func (b *builder) address(name string) string {
 	if b.options.Base == "" {
 		return name

@@ -45,11 +45,11 @@ const (
 	SeriesPrefix                   = "series-"
 )
 
-// Options say what a history does not.
+// Options are the settings of a site beyond its history.
 type Options struct {
 	// Title of the pages.
 	Title string
-	// Base is the address where the pages will be, for feeds; empty if nobody knows.
+	// Base is the address of the published pages for feeds, or "".
 	Base string
 	// Commit is the address of a commit, with points.Placeholder in the place of its revision; empty without one.
 	Commit string
@@ -89,7 +89,7 @@ func Pages(all []*series.Series, book change.Book, options Options) ([]File, err
 			index.Open = append(index.Open, row)
 		}
 	}
-	// What was shown to be worse goes first, then what has to be shown; of each the newest first, as they are told.
+	// Confirmed regressions precede suspected changes and improvements. Each group is ordered from newest to oldest.
 	urgency := []string{classes[worse], classes[suspected], classes[better]}
 	slices.SortStableFunc(index.Open, func(x, y changeRow) int {
 		return cmp.Compare(slices.Index(urgency, x.Class), slices.Index(urgency, y.Class))
@@ -126,7 +126,7 @@ type indexPage struct {
 	Title, Feed string
 	Benchmarks  []*benchmark
 	Counts      []count
-	// Open are the changes that somebody has to look at, and Decided those that somebody has decided about.
+	// Open lists the changes that need a decision, and Decided those with one.
 	Open, Decided []changeRow
 }
 
@@ -186,7 +186,7 @@ type changeRow struct {
 	Culprits                            []revision
 }
 
-// effectRow is what a change did to a series, whose page is not linked from itself.
+// effectRow is the effect of a change on a series. A page does not link to itself.
 type effectRow struct{ Name, File, Says string }
 
 // revision is one as it is shown: in short, with the name of a commit in full where it leads.
@@ -207,7 +207,7 @@ var (
 	classes    = map[string]string{worse: "nogo", suspected: "inconclusive", silent: "invalid", better: "go", empty: "none", steady: "none"}
 )
 
-// state of a series: what is open of it. A change that somebody decided about is over.
+// state returns the most urgent open change of a series. Decided changes are closed.
 func (b *builder) state(s *series.Series) string {
 	if s.Newest() == nil {
 		return empty
@@ -334,7 +334,7 @@ func (b *builder) series(s *series.Series) *seriesPage {
 			})
 			out.Newest, out.When, out.Ratio = row.Revision, day(p.At), row.Ratio
 		}
-		// The newest is what people look for.
+		// The newest rows are first.
 		slices.Reverse(view.Rows)
 		out.Points += len(segment.Points)
 		plot.Stretches = append(plot.Stretches, stretch)
@@ -360,9 +360,8 @@ func (b *builder) row(p *series.Point, changed *changeRow) pointRow {
 	return out
 }
 
-// commit is where a revision is shown. What a revision says is data, so that it is a part of a path, or the value of a parameter, and
-// nothing else: the names of this folder and of the one above are none of a commit. A culprit may be a range in words, which is shown
-// nowhere.
+// commit returns the address of a revision. Revisions are untrusted and escaped as a path segment or a query value; "." and ".." are
+// rejected. Ranges of revisions have no address.
 func (b *builder) commit(revision string) template.URL {
 	if b.options.Commit == "" || revision == "" || revision == "." || revision == ".." || strings.ContainsAny(revision, " \t\n") {
 		return ""
@@ -385,7 +384,7 @@ func text(e series.Estimate) string {
 
 func times(v float64) string { return quantity.Short(v, quantity.Times) }
 
-// measureOf is a key without what all series of a benchmark share.
+// measureOf formats the parts of a key that distinguish the series of a benchmark.
 func measureOf(key series.Key) string {
 	parts := []string{key.Metric + "." + key.Statistic, key.Arm, key.Point}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " ")

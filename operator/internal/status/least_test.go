@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-func TestTheLeastOfAStatusStillEndsTheRunAndTellsNothingElse(t *testing.T) {
+func TestLeast_ContainsOnlyTheEnd(t *testing.T) {
 	now := metav1.NewTime(time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC))
 	before := assayv1alpha1.BenchmarkRunStatus{Progress: "3/4", Trials: assayv1alpha1.TrialCounts{Planned: 4, Done: 3}}
 	after := assayv1alpha1.BenchmarkRunStatus{

@@ -127,7 +127,7 @@ func spoil(random *rand.Rand, at any) any {
 
 // A status that the API server refuses is never written, and the run stays as it is for good: whatever somebody writes as an analysis is
 // refused where it is read, or gives a status that is taken.
-func TestNoAnalysisGivesAStatusThatIsRefused(t *testing.T) {
+func TestStatus_AnyAnalysisGivesAValidStatus(t *testing.T) {
 	d, random := defined(t), rand.New(rand.NewPCG(1, 2))
 	exp, err := fixture.ScanExperiment(nil)
 	must(t, err)

@@ -198,7 +198,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-func TestTheAnswersOfASearch(t *testing.T) {
+func TestStatus_AnswersOfASearch(t *testing.T) {
 	world := testWorld()
 	world.Ledger.Analysed = true
 	world.Analysis = &analysis.Analysis{Search: []analysis.SearchResult{
@@ -222,7 +222,7 @@ func TestTheAnswersOfASearch(t *testing.T) {
 	}
 }
 
-func TestTrialsThatFailedInAnEarlierWaveStayFailed(t *testing.T) {
+func TestStatus_FailedTrialsOfEarlierWavesAreCounted(t *testing.T) {
 	world := testWorld()
 	world.Ledger.Done = 25
 	world.Analysis = &analysis.Analysis{Wave: 0, Trials: analysis.Trials{Planned: 20, Used: 17, Failed: 2, Invalid: 1}}
@@ -237,7 +237,7 @@ func TestTrialsThatFailedInAnEarlierWaveStayFailed(t *testing.T) {
 	}
 }
 
-func TestTheLargestStatusFits(t *testing.T) {
+func TestStatus_MaximumSizeFits(t *testing.T) {
 	world := testWorld()
 	long := strings.Repeat("ü", 100000)
 	result := &analysis.Analysis{Verdict: experiment.VerdictInvalid}
@@ -266,7 +266,7 @@ func TestTheLargestStatusFits(t *testing.T) {
 	}
 }
 
-func TestEventsSayOnceWhatHappened(t *testing.T) {
+func TestEvents_EachTransitionIsReportedOnce(t *testing.T) {
 	o := Outcome{World: testWorld(), Decision: running}
 	first := Compute(o, began)
 	if diff := cmp.Diff([]string{"WaveStarted", "Accepted"}, reasons(Events(&assayv1alpha1.BenchmarkRunStatus{}, &first))); diff != "" {
@@ -293,7 +293,7 @@ func reasons(events []Event) []string {
 	return out
 }
 
-func TestAnEndedRunDoesNotChange(t *testing.T) {
+func TestStatus_FinishedRunIsUnchanged(t *testing.T) {
 	world := testWorld()
 	world.Run.Status.CompletionTime = ptr.To(metav1.NewTime(began))
 	world.Run.Status.ObservedGeneration = 3
@@ -304,7 +304,7 @@ func TestAnEndedRunDoesNotChange(t *testing.T) {
 }
 
 // What a run was suspended for is summed up in its status, which an operator that is started again reads.
-func TestSuspendedTimeIsSummedUp(t *testing.T) {
+func TestStatus_SuspendedTimeIsSummed(t *testing.T) {
 	world := testWorld()
 	pass := func(after time.Duration, suspend bool) *metav1.Duration {
 		world.Run.Spec.Suspend = ptr.To(suspend)

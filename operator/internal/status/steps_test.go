@@ -29,7 +29,7 @@ func then(t *testing.T, first, next func(o *Outcome)) (before, after assayv1alph
 	return before, Compute(o, began.Add(30*time.Minute))
 }
 
-func TestWhatARunShowsFollowsWhatHappens(t *testing.T) {
+func TestStatus_FollowsTheSteps(t *testing.T) {
 	half := func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 20, 2 }
 	all := func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 40, 4 }
 	away := func(o *Outcome) {
@@ -88,7 +88,7 @@ func TestWhatARunShowsFollowsWhatHappens(t *testing.T) {
 }
 
 // How often a run was tried to be accepted is counted before it is tried, and forgotten once an operator survived it.
-func TestTriesOfAcceptanceAreForgottenOnceOneIsSurvived(t *testing.T) {
+func TestStatus_AcceptanceTriesAreResetAfterSuccess(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(w *observe.World)
 		want int32
@@ -112,7 +112,7 @@ func TestTriesOfAcceptanceAreForgottenOnceOneIsSurvived(t *testing.T) {
 	}
 }
 
-func TestSuspendingAndResumingAreTold(t *testing.T) {
+func TestEvents_SuspendAndResume(t *testing.T) {
 	suspend := func(suspended bool) func(*Outcome) {
 		return func(o *Outcome) { o.World.Run.Spec.Suspend = ptr.To(suspended) }
 	}
@@ -143,7 +143,7 @@ func TestSuspendingAndResumingAreTold(t *testing.T) {
 	}
 }
 
-func TestTheGainShownIsThatOfTheBest(t *testing.T) {
+func TestStatus_GainIsThatOfTheBestPoint(t *testing.T) {
 	candidates := func(names ...string) (out []analysis.Candidate) {
 		for i, name := range names {
 			gain := &analysis.Estimate{Value: float64(i + 2), Ratio: true}
@@ -172,7 +172,7 @@ func TestTheGainShownIsThatOfTheBest(t *testing.T) {
 }
 
 // What more blocks would show is told of runs whose experiment is known and that ask for a decision; a search has another end.
-func TestWhatIsExpectedIsToldOfRunsThatDecide(t *testing.T) {
+func TestStatus_ExpectationRequiresADecision(t *testing.T) {
 	for name, c := range map[string]struct {
 		exp  *experiment.Experiment
 		want string
@@ -195,7 +195,7 @@ func TestWhatIsExpectedIsToldOfRunsThatDecide(t *testing.T) {
 }
 
 // An estimate with an end that nothing bounds is shown without its interval.
-func TestAnIntervalHasTwoEnds(t *testing.T) {
+func TestStatus_IntervalHasBothBounds(t *testing.T) {
 	for name, e := range map[string]*analysis.Estimate{
 		"no lower end":  {Value: 2, Unit: "s", High: ptr.To(3.0)},
 		"no upper end":  {Value: 2, Unit: "s", Low: ptr.To(1.0)},
@@ -210,7 +210,7 @@ func TestAnIntervalHasTwoEnds(t *testing.T) {
 }
 
 // The API takes a list of so many leases; a longer one would have the whole status refused.
-func TestNoMoreLeasesAreListedThanTheAPITakes(t *testing.T) {
+func TestLeases_NumberInTheStatusIsLimited(t *testing.T) {
 	world := testWorld()
 	for i := range maxLeases + 1 {
 		world.Leases = append(world.Leases, lease.Lease{Node: fmt.Sprintf("node-%03d", i), Holder: plan.HolderOf(world.Run)})

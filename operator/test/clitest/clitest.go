@@ -1,3 +1,4 @@
+// Package clitest has fake clusters, ledgers and untrusted texts for tests of the CLI.
 package clitest
 
 import (
@@ -15,10 +16,10 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// copyHandWritten puts the hand-written ledger of the reference into a folder of its own.
-// handwritten is the folder of the hand-written ledger, from the packages below operator/internal/cli.
+// Handwritten is the folder of the hand-written ledger, relative to packages below operator/internal/cli.
 const Handwritten = "../../analysis/analyze/testdata/handwritten"
 
+// HandwrittenLedger returns a temporary copy of the hand-written ledger.
 func HandwrittenLedger(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -40,6 +41,7 @@ func Client(t *testing.T, calls interceptor.Funcs, objects ...client.Object) cli
 		WithObjects(objects...).WithInterceptorFuncs(calls).Build()
 }
 
+// Run returns a run with the given changes.
 func Run(namespace, name string, edit ...func(*assayv1alpha1.BenchmarkRun)) *assayv1alpha1.BenchmarkRun {
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "uid-" + "x"}}
 	for _, e := range edit {
@@ -48,6 +50,7 @@ func Run(namespace, name string, edit ...func(*assayv1alpha1.BenchmarkRun)) *ass
 	return run
 }
 
+// Complete changes a run to a complete one with the verdict.
 func Complete(verdict assayv1alpha1.Verdict) func(*assayv1alpha1.BenchmarkRun) {
 	return func(run *assayv1alpha1.BenchmarkRun) {
 		run.Status.Phase, run.Status.Verdict = assayv1alpha1.PhaseSucceeded, verdict

@@ -21,7 +21,8 @@ func HostileKey() series.Key {
 	return series.Key{Project: Hostile, Benchmark: Hostile, Point: Hostile, Metric: Hostile, Statistic: Hostile}
 }
 
-// CheckPrintable fails the test if print writes control characters, invalid UTF-8 or a line break from hostile. Logs may have such lines.
+// CheckPrintable fails the test if print writes control characters, invalid UTF-8, or a line break of Hostile. Logs may have such line
+// breaks.
 func CheckPrintable(t *testing.T, print func(io.Writer) error, logs bool) {
 	t.Helper()
 	var out bytes.Buffer
@@ -44,7 +45,7 @@ func CheckPrintable(t *testing.T, print func(io.Writer) error, logs bool) {
 	}
 }
 
-// HostileSeries returns a series and a change of it with hostile in each text.
+// HostileSeries returns a series and a change of it with Hostile in each text.
 func HostileSeries(t *testing.T) (*series.Series, change.Change, time.Time) {
 	t.Helper()
 	when := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
@@ -62,7 +63,7 @@ func HostileSeries(t *testing.T) (*series.Series, change.Change, time.Time) {
 	return found, HostileChange(when), when
 }
 
-// HostileChange returns a change of the series of hostileKey with hostile in each text.
+// HostileChange returns a change of the series of HostileKey with Hostile in each text.
 func HostileChange(when time.Time) change.Change {
 	return change.Change{
 		ID: Hostile, Project: Hostile, First: 1, From: 1, To: 1, State: change.Confirmed,

@@ -116,7 +116,7 @@ func (d *Data) eachLike(q Quantity, visit func(*record.Attempt, record.Metric)) 
 	}
 }
 
-// Open reports on which sides a figure is only a bound: the truth may be higher, or lower, than what was computed.
+// Open reports on which sides a figure is only a bound, so that the true value may be higher, or lower.
 type Open struct{ Higher, Lower bool }
 
 // OpenEnds reports it of a quantity's interval at the gates' confidence. A percentile is open if an end of its interval falls among
@@ -142,7 +142,7 @@ func (d *Data) OpenEnds(q Quantity) Open {
 	return Open{higher, lower}
 }
 
-// Over is what remains known of a ratio of two figures.
+// Over combines the open ends of two figures into those of their ratio.
 func (o Open) Over(baseline Open) Open {
 	return Open{o.Higher || baseline.Lower, o.Lower || baseline.Higher}
 }

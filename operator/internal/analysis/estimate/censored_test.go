@@ -17,6 +17,7 @@ import (
 
 // A percentile is a statistic of merged samples: some zeros, or trials that timed out, do not make it unknown unless it falls on them.
 func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
+	t.Parallel()
 	edit := func(statistic assayv1alpha1.Statistic) func(*fixture.RunSpec, *fixture.TemplateSpec) {
 		return func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 			fixture.WithGates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: statistic, At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
@@ -71,6 +72,7 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 }
 
 func TestATimeoutIsTheWorstOfARate(t *testing.T) {
+	t.Parallel()
 	for count, want := range map[int]experiment.Verdict{0: fixture.Go, 1: fixture.Inconclusive, 13: fixture.NoGo} {
 		l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 			fixture.WithGates(fixture.GainAt8("1.1"), assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Severity: assayv1alpha1.Advisory})(spec, template)
@@ -93,6 +95,7 @@ func TestATimeoutIsTheWorstOfARate(t *testing.T) {
 
 // A block of which every trial hung ran on its node, at its time and with its builds, as the others did.
 func TestABlockThatHungIsOfItsNode(t *testing.T) {
+	t.Parallel()
 	hang := func(l *analyzed.Run, blocks ...int) {
 		for i := range l.Attempts {
 			a := &l.Attempts[i]
@@ -129,6 +132,7 @@ func TestABlockThatHungIsOfItsNode(t *testing.T) {
 
 // Builds are as many as there are, whatever became of their blocks.
 func TestABlockThatHungIsOfItsBuild(t *testing.T) {
+	t.Parallel()
 	exp, err := fixture.ScenarioExperiment(fixture.Scenario{Builds: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -116,8 +116,8 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 // width.
 func NegligibleBucket(relative, half float64) bool { return relative < negligible*half }
 
-// Unresolved is what the clock of a quantity cannot tell, by the rules of onClock; nil where there is nothing, and of percentiles, which
-// are not compared by what each block has.
+// Unresolved is the clock's error of a quantity, by the rules of onClock; nil without an error, and for percentiles, which are not
+// compared by block.
 func (d *Data) Unresolved(q Quantity) *analysis.ClockResolution {
 	if experiment.Percentiles[q.Statistic] != 0 {
 		return nil
@@ -318,7 +318,7 @@ func repeated(values []float64, count int) float64 {
 	return step
 }
 
-// reading is what the clock measured: of a rate, the time that one takes.
+// reading is the clock's measurement: for a rate, the time of one unit.
 func reading(value float64, rate bool) float64 {
 	if rate {
 		return 1 / value

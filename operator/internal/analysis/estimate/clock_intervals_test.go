@@ -15,6 +15,7 @@ import (
 )
 
 func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 5))
 	constant := func(old, new float64) func(string, int) float64 {
 		return func(arm string, _ int) float64 {
@@ -67,6 +68,7 @@ func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
 
 // A unit is free text, and what it calls a time or a rate is read by a clock.
 func TestAClockHasStepsWhateverItsUnitIsCalled(t *testing.T) {
+	t.Parallel()
 	for unit, want := range map[string]experiment.Verdict{
 		"ms": fixture.Inconclusive, "milliseconds": fixture.Inconclusive, "msec": fixture.Inconclusive, "sec": fixture.Inconclusive, "us/op": fixture.Inconclusive,
 		"ms per query": fixture.Inconclusive, "rps": fixture.Inconclusive, "queries per second": fixture.Inconclusive, "1": fixture.Go, "By": fixture.Go,
@@ -90,6 +92,7 @@ func TestAClockHasStepsWhateverItsUnitIsCalled(t *testing.T) {
 // A phase is a time too: it did not last as long to its last digit again and again, and whether a control moved less than a step of its
 // clock nobody knows.
 func TestPhasesAreReadByAClock(t *testing.T) {
+	t.Parallel()
 	floor := func(step, seconds float64) float64 { return math.Floor(seconds/step) * step }
 	for name, c := range map[string]struct {
 		step     float64
@@ -131,6 +134,7 @@ func TestPhasesAreReadByAClock(t *testing.T) {
 }
 
 func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
+	t.Parallel()
 	for name, wander := range map[string]float64{"blocks that wander": 0.05, "blocks that do not": 0} {
 		t.Run(name, func(t *testing.T) {
 			found := analyzed.AnalyzePair(t, fixture.Scenario{Trial: 0.005, Wander: wander, Persistence: 0.85}, func(spec *fixture.RunSpec) {
@@ -150,6 +154,7 @@ func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
 // TestAClockOfAnyStepDecidesOnlyWhatItShows is the property: whatever step a clock has, nobody being told, and with whatever digits its
 // readings are written, be it that they never move or that they are the same few: the interval has a width and holds the truth.
 func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
@@ -206,9 +211,14 @@ func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
 
 // The same readings are of the same clock, and say the same, whatever unit they are written in.
 func TestAClockHasTheSameStepsInEveryUnit(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(31, 37))
 	widened := 0
-	for range 150 {
+	clocks := 150
+	if testing.Short() {
+		clocks = 40
+	}
+	for range clocks {
 		step, digit := []float64{windows, 1.0 / 60, 0.01, 1e-3}[random.IntN(4)], []float64{1e-3, 1e-4, 1e-6}[random.IntN(3)]
 		seconds, noise := step*(2+8*random.Float64()), []float64{0, 1e-3, 0.02}[random.IntN(3)]
 		readings := map[int]float64{}

@@ -18,6 +18,7 @@ import (
 
 // A count that is the same in every trial neither depends on the block before it nor on the node, whatever digits its sums are rounded to.
 func TestAFigureThatNeverChangesIsDecided(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(41, 43))
 	for range 120 {
 		blocks, nodes := 6+random.IntN(34), 1+random.IntN(4)

@@ -21,7 +21,7 @@ import (
 // and trials in the order of their slots.
 type Data struct {
 	Exp *experiment.Experiment
-	// Chosen is the whole selection, whatever part of it counts here.
+	// Chosen is the whole selection, also where a part of it counts.
 	Chosen *selection.Selection
 	// Confidence of the intervals in results, and GateConfidence of those that decide.
 	Confidence, GateConfidence float64
@@ -50,7 +50,7 @@ type Data struct {
 	// ratios are those to the baseline.
 	ratios, levels map[Quantity]Inference
 	conditions     map[selection.Cell]map[string]map[string]int
-	// byTrials reports whether every trial counts the same in a percentile, whatever number of samples it has.
+	// byTrials reports whether every trial has the same weight in a percentile, independent of its number of samples.
 	byTrials bool
 }
 
@@ -61,7 +61,7 @@ type Quantity struct {
 	Statistic experiment.Statistic
 }
 
-// New indexes what was selected; a block counts if in says so, and every block if in is nil.
+// New indexes the selected trials. A block counts if in(block) is true; every block counts if in is nil.
 func New(exp *experiment.Experiment, chosen *selection.Selection, in func(block string) bool) *Data {
 	d := dataOf(exp, chosen, chosen.Used, in)
 	for _, attempt := range chosen.Judged {

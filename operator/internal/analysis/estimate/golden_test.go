@@ -13,6 +13,7 @@ import (
 
 // TestEstimate_SituationsMatchGoldenFile compares the figures at one point of runs that were altered in one way each.
 func TestEstimate_SituationsMatchGoldenFile(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	analyzed.EachSituation(t, func(name string, _ *analyzed.Run, got *analysis.Analysis) {
 		fmt.Fprintf(&out, "# %s\n", name)

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 )
 
-// Inference is an estimate together with what it takes to decide on it.
+// Inference is an estimate with the statistics that a decision about it needs.
 type Inference struct {
 	Value     float64
 	Low, High float64
@@ -19,13 +19,13 @@ type Inference struct {
 	DF       float64
 	samples  int
 	perBlock map[string]float64
-	// perNode and nodesDiffer say what happened between nodes; see nodes.go.
+	// perNode and nodesDiffer describe differences between nodes; see nodes.go.
 	perNode     []analysis.NodeResult
 	NodesDiffer bool
-	// Series describes how the blocks behave over the run, and resolution what the clock can resolve; see serial.go and clock.go.
+	// Series describes the blocks over the run, and resolution the clock's resolution; see serial.go and clock.go.
 	Series     *analysis.BlockSeries
 	Resolution *analysis.Resolution
-	// down and up are how far the ends lie beyond what the spread of blocks explains, on the working scale.
+	// down and up are the distances of the ends beyond the spread of blocks, on the working scale.
 	down, up float64
 	// Builds is how few builds an arm has that is several; 0 where each is one. See buildeffect.go.
 	Builds int
@@ -69,7 +69,7 @@ func (i Inference) including(other Inference) Inference {
 	return i
 }
 
-// moved takes the ends further out by fixed distances on the working scale, whatever the confidence.
+// moved shifts the ends outwards by fixed distances on the working scale, at every confidence.
 func (i Inference) moved(down, up float64) Inference {
 	if !i.HasInterval() || down == 0 && up == 0 {
 		return i

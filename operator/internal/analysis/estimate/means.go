@@ -51,7 +51,8 @@ func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) In
 	}
 	mean := stats.Mean(inOrder(both))
 	center := stats.Mean(inOrder(differences(0))) / mean
-	// What blocks, nodes and builds allow for is found once, where the difference is 0: found anew at every ratio it would come and go.
+	// The allowances for blocks, nodes and builds are computed once, at a difference of 0. Computed anew at every ratio they would
+	// appear and disappear.
 	none := differences(center)
 	out := d.acrossBuilds(none, d.OverBlocks(none, spreadA.plus(spreadB.times(center)), false, true), mine.Cell, theirs.Cell)
 	if !out.HasInterval() {

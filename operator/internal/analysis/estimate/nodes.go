@@ -67,7 +67,7 @@ func (d *Data) acrossNodes(pooled Inference, blocks []string, paired bool, of fu
 	return pooled.At(d.Confidence)
 }
 
-// poolWithin gives every node the standard error that the variance within all nodes makes, and an interval of its own.
+// poolWithin gives every node an interval with the standard error from the variance within all nodes.
 func poolWithin(nodes []Inference) []Inference {
 	within, df := varianceWithin(nodes)
 	if df == 0 {

@@ -99,7 +99,7 @@ func (d *Data) newPool(q Quantity, blocks map[string]int) *pool {
 // weightOfTrial is that of a trial where all count the same, so large that shares of it are exact enough.
 const weightOfTrial = 1 << 30
 
-// weight is how much a value counts that a trial has so often, of so many samples.
+// weight is the weight of a value with a number of occurrences among the samples of a trial.
 func (d *Data) weight(count, of int64) int64 {
 	if !d.byTrials {
 		return count

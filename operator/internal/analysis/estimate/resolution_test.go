@@ -1,6 +1,7 @@
 package estimate_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -24,6 +25,7 @@ const windows = 1.0 / 64
 
 // Arms of two platforms have two clocks, and the finer one says nothing of what the coarser one cannot show.
 func TestAnArmOnACoarserClockIsWidenedByIt(t *testing.T) {
+	t.Parallel()
 	floor := func(step, seconds float64) float64 { return math.Floor(seconds/step) * step }
 	digits := func(seconds, digit float64) float64 { return math.Round(seconds/digit) * digit }
 	for name, c := range map[string]struct {
@@ -84,6 +86,7 @@ func TestAnArmOnACoarserClockIsWidenedByIt(t *testing.T) {
 
 // Steps that passed are half a step too few, however many readings are averaged. That cancels only where both arms have it.
 func TestReadingsThatSpreadAreHalfAStepShortOfAnotherClock(t *testing.T) {
+	t.Parallel()
 	const step, seconds = 0.01, 0.2
 	for name, both := range map[string]bool{"one arm has the clock": false, "both have it": true} {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +109,7 @@ func TestReadingsThatSpreadAreHalfAStepShortOfAnotherClock(t *testing.T) {
 
 // TestIntervalsOfMixedClocksHoldTheTruth is the property: whatever the two clocks are, and at whatever phase they are read.
 func TestIntervalsOfMixedClocksHoldTheTruth(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
@@ -152,6 +156,7 @@ func TestIntervalsOfMixedClocksHoldTheTruth(t *testing.T) {
 
 // A sample in which nothing was done has a rate of 0, which says nothing of the clock that the others were read by.
 func TestARateOfZeroHidesNoClock(t *testing.T) {
+	t.Parallel()
 	const step = 0.01
 	for _, statistic := range []assayv1alpha1.Statistic{"p50", "median", "mean", "max"} {
 		for name, zeros := range map[string][]string{
@@ -183,6 +188,7 @@ func TestARateOfZeroHidesNoClock(t *testing.T) {
 
 // On a machine that is so quiet that all trials of an arm are alike to a thousandth, two arms a little apart are no clock with two steps.
 func TestAQuietMachineIsNoClock(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []float64{0.95, 0.98, 0.9998} {
 		got := analyzed.AnalyzePair(t, fixture.Scenario{}, func(spec *fixture.RunSpec) { spec.Gates[0].Bound = "1.001" }, quietly(effect))
 		if got.Verdict != fixture.Go || got.Ratios[0].Resolution != nil {
@@ -200,6 +206,7 @@ func quietly(effect float64) func(string, int) float64 {
 }
 
 func TestATimeThatAlwaysReadsZeroIsNotKnown(t *testing.T) {
+	t.Parallel()
 	atMost := func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "5ms"}}
 	}
@@ -230,6 +237,7 @@ func TestATimeThatAlwaysReadsZeroIsNotKnown(t *testing.T) {
 
 // A histogram cannot tell what lies in one of its buckets apart: with one significant digit that is some six per cent.
 func TestTheBucketsOfAHistogramWidenItsIntervals(t *testing.T) {
+	t.Parallel()
 	coarse := func(values []float64, digits int) *record.Histogram {
 		h := hdrhistogram.New(1, 3_600_000_000_000, digits)
 		for _, value := range values {
@@ -247,6 +255,9 @@ func TestTheBucketsOfAHistogramWidenItsIntervals(t *testing.T) {
 	const slower = 1.014
 	for _, statistic := range []assayv1alpha1.Statistic{"p50", "p95", "median", "min", "max", "mean"} {
 		for digits, sure := range map[int]bool{1: false, 3: true} {
+			if testing.Short() && fixture.OmittedInShortForm(fmt.Sprint(statistic, digits)) {
+				continue
+			}
 			gate := assayv1alpha1.Gate{Name: "same", Metric: "latency", Statistic: statistic, At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.01"}
 			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.Noise{Trial: 0.0002}, Seconds: fixture.SpeedUp(1 / slower)}, fixture.WithGates(gate))
 			for i := range l.Attempts {
@@ -265,6 +276,7 @@ func TestTheBucketsOfAHistogramWidenItsIntervals(t *testing.T) {
 // What a histogram counts as 0 is shorter than its unit, and by how much nobody knows: a program that counts whole seconds has not shown
 // that it takes less than 5 ms.
 func TestATimeOfZeroInAHistogramIsAsCoarseAsItsUnit(t *testing.T) {
+	t.Parallel()
 	type edit = func(*fixture.RunSpec, *fixture.TemplateSpec)
 	level := func(statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, bound string) edit {
 		return fixture.WithGates(assayv1alpha1.Gate{Name: "g", Metric: "latency", Statistic: statistic, At: fixture.At8, Op: op, Bound: bound})
@@ -293,6 +305,9 @@ func TestATimeOfZeroInAHistogramIsAsCoarseAsItsUnit(t *testing.T) {
 			"a rate beyond its unit":                  {rate(level(statistic, assayv1alpha1.AtLeast, "2")), "queries/s", fixture.NoGo},
 			"a count, which is known to the last one": {count(level(statistic, assayv1alpha1.AtMost, "0")), "faults", fixture.Go},
 		} {
+			if testing.Short() && fixture.OmittedInShortForm(string(statistic)+name) {
+				continue
+			}
 			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, c.edit)
 			for i := range l.Attempts {
 				metrics := l.Attempts[i].Result.Metrics
@@ -309,6 +324,7 @@ func TestATimeOfZeroInAHistogramIsAsCoarseAsItsUnit(t *testing.T) {
 // TestNodesWithFewBlocksAreNodes counts wrong verdicts where the ratio depends on the node, and the truth is that over nodes: however the
 // blocks are shared among them, and whether or not each says where it ran.
 func TestNodesWithFewBlocksAreNodes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
@@ -349,6 +365,7 @@ func TestNodesWithFewBlocksAreNodes(t *testing.T) {
 
 // A percentile needs its samples of all nodes together. That a node has too few by itself must not hide that nodes differ.
 func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
@@ -390,6 +407,7 @@ func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
 
 // A timeout bounds what goes by while a trial runs, in whatever unit. It bounds no CPU time: a trial that sleeps uses none.
 func TestATimeoutBoundsTheTimeThatGoesByAndNoOther(t *testing.T) {
+	t.Parallel()
 	timeout := func(l *analyzed.Run, arm string, every int) {
 		seen := 0
 		l.EachOf(arm, func(a *record.Attempt) {

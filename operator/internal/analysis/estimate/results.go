@@ -39,7 +39,8 @@ func Arms(d *Data, parity *selection.Parity) []analysis.ArmResult {
 	return out
 }
 
-// Ceiling is what an arm achieved of one physical limit, as the mean over its trials. A limit measured in another way is another one.
+// Ceiling is the share of one physical limit that an arm achieved, as the mean over its trials. Limits measured in different ways are
+// distinct.
 type Ceiling struct {
 	Name  string
 	Share float64

@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheResultsShowWhatTheRunNames(t *testing.T) {
+	t.Parallel()
 	shown := func(got *analysis.Analysis) string {
 		seen := map[string]bool{}
 		for _, result := range got.Arms {

@@ -213,7 +213,7 @@ func skewnessOf(series []float64) float64 {
 	return third / math.Pow(second, 1.5) * math.Sqrt(n*(n-1)) / (n - 2)
 }
 
-// skewnessError is the standard error of the skewness of so many normal values.
+// skewnessError is the standard error of the skewness of n normal values.
 func skewnessError(n float64) float64 {
 	return math.Sqrt(6 * n * (n - 1) / ((n - 2) * (n + 1) * (n + 3)))
 }
@@ -286,7 +286,7 @@ func correlatedVariance(weights []float64, rho float64) float64 {
 	return sum
 }
 
-// studentAround is Student's interval with a standard error of its own, on the scale of another inference.
+// studentAround is Student's interval with the given standard error, on the scale of another inference.
 func studentAround(center, se, df float64, like Inference) Inference {
 	out := Inference{logarithmic: like.logarithmic, SE: se, DF: df}
 	out.student(center)

@@ -63,7 +63,7 @@ func inOrderOf[T any](byBlock map[string]T) []string {
 }
 
 // Level is a quantity of one arm: its arithmetic mean over blocks, each block being the arithmetic mean of its trials, with
-// Student's interval on the plain scale. A bound on a mean is one on what was spent, which a geometric mean understates.
+// Student's interval on the plain scale. A bound on a mean limits the total cost, which a geometric mean understates.
 func (d *Data) Level(q Quantity) Inference {
 	if known, ok := d.levels[q]; ok {
 		return known

@@ -1,3 +1,4 @@
+// Package bench has the command that compares command lines.
 package bench
 
 import (
@@ -42,18 +43,15 @@ func NewBenchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench 'COMMAND' 'COMMAND'...",
 		Short: "Compare command lines on this machine, in about a minute",
-		Long: "Compare command lines on this machine: the first is the baseline, and for each other one assay reports whether it is faster, " +
-			"and what CPU time and memory it takes. " +
-			"It is an experiment like any other, without a file: trials are interleaved, pinned to CPUs and judged by intervals, and there is a " +
-			"ledger with a report; " +
+		Long: "Compare the time, CPU time and memory of command lines on this machine. The first command is the baseline. " +
+			"Trials are interleaved, pinned to CPUs and judged by intervals, as in any run, with a ledger and a report. " +
 			"--save writes the BenchmarkRun.\n\n" +
-			"A command is split into words as a shell splits it, and started without one. One block of trials runs first, to estimate how many " +
-			"fit into --budget.\n\n" +
-			"For programs that report figures of their own, --format names the form. A test binary of Go, Criterion, Google Benchmark, " +
-			"divan or Catch2 that is named without arguments gets the arguments " +
-			"that run its benchmarks; --benchmark selects one.\n\n" +
-			"Exit codes: 0 it is certain which is faster, or that every --require holds or does not; 3 it is not (Inconclusive or Invalid); 2 the " +
-			"commands or flags are wrong; 1 it failed.",
+			"A command is split into words like in a shell, and started without a shell. One block runs first to estimate the number of " +
+			"blocks within --budget.\n\n" +
+			"--format selects the output format of programs that report metrics. Test binaries of Go, Criterion, Google Benchmark, " +
+			"divan and Catch2 without arguments are started with the arguments that run their benchmarks; --benchmark selects one.\n\n" +
+			"Exit codes: 0 every comparison or --require is decided; 3 one is not decided (Inconclusive or Invalid); 2 the " +
+			"commands or flags are wrong; 1 the command failed.",
 		Example: "  assay bench 'gzip -6 -c numbers.txt' 'gzip -9 -c numbers.txt'\n  assay bench --shell 'sort a | uniq' 'sort -u a'\n" +
 			"  assay bench ./old ./new --require 'wallTime<=0.9x' --require 'peakMemory<=1.05x'\n" +
 			"  assay bench --format Go --baseline ./old.test --candidate ./new.test --benchmark BenchmarkEncode\n" +
@@ -65,34 +63,34 @@ func NewBenchCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	cli.AddOutput(command, &form, "text", "json", "yaml")
-	flags.StringVar(&options.baseline, "baseline", "", "the command that the others are compared with, in place of the first argument")
-	flags.StringArrayVar(&options.candidates, "candidate", nil, "a command that is compared with the baseline; may be repeated")
+	flags.StringVar(&options.baseline, "baseline", "", "baseline command (default: the first argument)")
+	flags.StringArrayVar(&options.candidates, "candidate", nil, "command to compare with the baseline; may be repeated")
 	flags.StringSliceVar(&options.names, "name", nil,
-		"names of the commands, the baseline's first, as OLD,NEW (default: what differs between them)")
-	flags.BoolVar(&options.shell, "shell", false, "run every command by /bin/sh -c; its start is part of what is measured")
-	flags.DurationVar(&options.budget, "budget", time.Minute, "how long the comparison may take")
+		"display names, comma-separated, baseline first (default: the differing words)")
+	flags.BoolVar(&options.shell, "shell", false, "run commands with /bin/sh -c, whose start time is included")
+	flags.DurationVar(&options.budget, "budget", time.Minute, "time budget of the comparison")
 	flags.IntVar(&options.blocks, "blocks", 0,
-		"blocks to run in place of as many as fit into the budget; every block has two trials of each command")
-	flags.IntVar(&options.warmup, "warmup", 0, "trials of each command at the beginning of every block that do not count")
+		"number of blocks, each with two trials per command (default: as many as fit into the budget)")
+	flags.IntVar(&options.warmup, "warmup", 0, "warm-up trials of each command per block")
 	flags.IntVar(&options.cpus, "cpus", max(1, runtime.NumCPU()-1),
-		"CPUs that the trials are pinned to (default: all of this machine but one, at least 1)")
-	flags.Lookup("cpus").DefValue = "0" // The text names it: the reference is the same on every machine.
-	flags.StringVar(&options.noise, "noise", string(assayv1alpha1.ViolationWarn), "what happens to trials during which others used their "+
-		"CPUs: Warn uses them with a warning, Retry runs others in their place, Invalid leaves them out")
-	flags.StringArrayVar(&options.require, "require", nil, "what has to hold of every candidate, as METRIC<=BOUND or METRIC>=BOUND, with an "+
-		"x for a multiple of the baseline's; may be repeated (default: it is faster)")
+		"number of CPUs for trials (default: one less than this machine has, at least 1)")
+	flags.Lookup("cpus").DefValue = "0" // The help text has the default, so that the reference does not depend on the machine.
+	flags.StringVar(&options.noise, "noise", string(assayv1alpha1.ViolationWarn), "policy for trials disturbed by other processes "+
+		"on their CPUs: Warn uses them with a warning, Retry repeats them, Invalid rejects them")
+	flags.StringArrayVar(&options.require, "require", nil, "requirement for every candidate, METRIC<=BOUND or METRIC>=BOUND; the suffix x "+
+		"is a multiple of the baseline; may be repeated (default: faster than the baseline)")
 	flags.StringVar(&options.format, "format", string(assayv1alpha1.NoOutput),
-		"form of the figures that the commands report: Go, "+strings.Join(bench.FormatNames(), ", "))
+		"output format of the commands: Go, "+strings.Join(bench.FormatNames(), ", "))
 	flags.StringVar(&options.figures.Benchmark, "benchmark", "",
-		"with --format: the benchmark, as the tool writes its name (default: the only one)")
+		"with --format: name of the benchmark in the output (default: the only one)")
 	flags.StringVar(&options.figures.Metric, "metric", "",
-		"with --format: the figure, in the tool's words, such as allocs/op (default: the tool's usual time)")
-	flags.BoolVar(&options.figures.HigherIsBetter, "higher-is-better", false, "with --format: more of the figure is better")
+		"with --format: metric in the output, such as allocs/op (default: the time of the format)")
+	flags.BoolVar(&options.figures.HigherIsBetter, "higher-is-better", false, "with --format: higher values of the metric are better")
 	flags.StringVar(&options.figures.Path, "figures", "",
-		"with --format: file that the commands write their figures to (default: standard output)")
-	flags.StringVar(&options.save, "save", "", "file to write the BenchmarkRun to, for assay run")
+		"with --format: output file of the commands (default: standard output)")
+	flags.StringVar(&options.save, "save", "", "output file for the BenchmarkRun")
 	flags.StringVar(&options.Out, "out", "", "folder for the ledger (default: assay-ledger/bench-TIME)")
-	flags.StringArrayVar(&options.BinDirs, "bin-dir", nil, "folder with assay-runner; may be repeated (default: the folder of assay itself)")
+	flags.StringArrayVar(&options.BinDirs, "bin-dir", nil, "folder with assay-runner; may be repeated (default: the folder of assay)")
 	return command
 }
 
@@ -145,7 +143,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	return here.PrintResult(result, form, sentences(here, result), stdout)
 }
 
-// question is what the command line asks.
+// question converts the options to a question.
 func (o *benchOptions) question(args []string) (*bench.Question, error) {
 	lines, err := bench.Commands(args, o.baseline, o.candidates)
 	if err != nil {
@@ -157,9 +155,9 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 	}
 	switch {
 	case o.blocks < 0:
-		return nil, fmt.Errorf("invalid --blocks %d: write how many, or 0 for as many as fit into the budget", o.blocks)
+		return nil, fmt.Errorf("invalid --blocks %d; use a positive number, or 0 to fill the budget", o.blocks)
 	case o.budget <= 0:
-		return nil, fmt.Errorf("invalid --budget %s: write a time above 0 such as 1m", o.budget)
+		return nil, fmt.Errorf("invalid --budget %s; use a positive duration such as 1m", o.budget)
 	}
 	question := &bench.Question{
 		Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup,
@@ -202,20 +200,20 @@ func policyOf(text string) (assayv1alpha1.ViolationPolicy, error) {
 	return "", fmt.Errorf("invalid --noise %q: %s", text, suggest.Allowed(text, known))
 }
 
-// programPath is where the program of a command is: what a shell would start, or a program in this folder.
+// programPath returns the path of a program in PATH or in the working directory.
 func programPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		if !local.Executable(name) {
-			return "", fmt.Errorf("program %q is neither in PATH nor a program in this folder: build it, or write its path (what a shell has "+
-				"itself needs --shell)", name)
+			return "", fmt.Errorf("program %q is not in PATH or in this folder; build it or use its path (shell built-ins need "+
+				"--shell)", name)
 		}
 		path = name
 	}
 	return filepath.Abs(path)
 }
 
-// prepare is the run as assay run --local would do it.
+// prepare converts the question to a local run.
 func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*runs.LocalRun, error) {
 	run, err := question.BenchmarkRun()
 	if err != nil {
@@ -225,7 +223,7 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*runs.L
 	return runs.PrepareLocal(&runs.RunFile{Run: run, Template: run.Spec.Template, Explain: explain}, o.LocalOptions, log)
 }
 
-// tryOut runs a block, measures how long it takes, and reports a command that does not work.
+// tryOut runs one block and returns its duration. It returns an error if a command fails.
 func tryOut(ctx context.Context, here *runs.LocalRun, question *bench.Question) (time.Duration, error) {
 	if err := local.Hide(); err != nil {
 		return 0, err
@@ -237,8 +235,8 @@ func tryOut(ctx context.Context, here *runs.LocalRun, question *bench.Question) 
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return 0, cli.UsageError(fmt.Errorf("the program is too slow for --budget %s: two trials of each command took longer, and a "+
-			"verdict takes %d times as many: give more, at least --budget %s",
+		return 0, cli.UsageError(fmt.Errorf("--budget %s is too short for one block of two trials per command, and a verdict needs %d "+
+			"times as many; use at least --budget %s",
 			question.Budget, bench.LeastBlocks+1, bench.Enough(question.Budget)))
 	case err != nil:
 		return 0, err
@@ -260,7 +258,7 @@ func tryOut(ctx context.Context, here *runs.LocalRun, question *bench.Question) 
 	return took, nil
 }
 
-// sentences are the answers in words.
+// sentences formats the answer for each candidate.
 func sentences(here *runs.LocalRun, result *analysis.Analysis) string {
 	var out strings.Builder
 	out.WriteByte('\n')

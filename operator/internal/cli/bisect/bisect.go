@@ -1,3 +1,4 @@
+// Package bisect has the command that finds the commit of a change.
 package bisect
 
 import (
@@ -43,7 +44,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// bisectOptions are what a search is told.
+// bisectOptions are the options of assay bisect.
 type bisectOptions struct {
 	file                     string
 	good, bad, change        string
@@ -60,7 +61,7 @@ type bisectOptions struct {
 	buildTime                time.Duration
 	local                    runs.LocalOptions
 
-	// resolve looks up which image a name is, and execute runs a wave on the cluster.
+	// resolve looks up the digest of an image, and execute runs a wave on the cluster.
 	resolve        func(ctx context.Context, reference string) schedule.Image
 	execute        func(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*cli.AnalyzedLedger, error)
 	now            func() time.Time
@@ -75,16 +76,15 @@ func NewBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 		Use:   "bisect FILE (--good REVISION --bad REVISION | --change CHANGE)",
 		Short: "Find the commits that made a program slower or faster",
 		Long: "Find the commits that made a program slower or faster, on this machine, or with --image on a cluster. " +
-			"A wave measures many revisions as arms of the same " +
-			"blocks, every stretch whose ends differ is followed, and the last wave measures each culprit beside its neighbours on fresh blocks. " +
-			"What cannot be distinguished is a range of commits with its probability.\n\n" +
-			"FILE has a BenchmarkRun as assay run --series takes it: an arm head, and a ratio gate that says what is followed. Revisions are the " +
-			"commits of the git checkout between --good and --bad, along first parents, or those that --revisions lists. --build runs a shell " +
-			"command in a worktree of each commit, and --program names what that makes; or --programs says where the program of a " +
-			"revision lies; or {revision} in a parameter is enough. A commit that does not build is passed over. With --image every wave is a " +
-			"BenchmarkRun, whose arms are the images of the revisions.\n\n" +
-			"With --change the ends, the size and the series come from the history, and the culprits are recorded there. " +
-			"What was measured is kept in --state: an interrupted search goes on when it is started again.\n\n" + history.PlaceHelp + "\n\n" +
+			"A wave measures several revisions as arms of the same blocks. The search continues in every range whose ends differ, and the last " +
+			"wave compares each culprit with its neighbours on fresh blocks. Indistinguishable commits are reported as a range with its " +
+			"probability.\n\n" +
+			"FILE has a BenchmarkRun as for assay run --series, with an arm head and a ratio gate for the metric. Revisions are the " +
+			"commits of the git checkout between --good and --bad along first parents, or the list in --revisions. Programs are built with " +
+			"--build and --program in a worktree per commit, found through --programs, or selected by {revision} in a parameter. Commits " +
+			"that do not build are skipped. With --image every wave is a BenchmarkRun whose arms are the images of revisions.\n\n" +
+			"With --change the ends, the effect and the series are read from the history, and culprits are recorded there. " +
+			"--state stores the progress, so that an interrupted search can be resumed.\n\n" + history.PlaceHelp + "\n\n" +
 			cli.ExitHelp(false),
 		Example: "  assay bisect run.yaml --good v1.4 --bad main --build 'make server' --program bin/server\n" +
 			"  assay bisect run.yaml --change 3f2a9c --build 'cargo build --release' --program target/release/server\n" +
@@ -104,31 +104,31 @@ func NewBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 	}
 	flags := command.Flags()
 	flags.StringVarP(&o.file, "filename", "f", "", "file with one BenchmarkRun")
-	flags.StringVar(&o.good, "good", "", "a revision without the change")
-	flags.StringVar(&o.bad, "bad", "", "a later revision that has it")
-	flags.StringVar(&o.change, "change", "", "a change of the history, in place of --good and --bad")
-	flags.StringVar(&o.series, "series", "", "series of the history: how far its builds are apart is known from there")
+	flags.StringVar(&o.good, "good", "", "revision without the change")
+	flags.StringVar(&o.bad, "bad", "", "later revision with the change")
+	flags.StringVar(&o.change, "change", "", "change of the history, instead of --good and --bad")
+	flags.StringVar(&o.series, "series", "", "series of the history, for the variation between builds")
 	o.history.AddFlags(command, connection)
 	flags.StringVar(&o.metric, "metric", "",
-		"what is followed, such as 'latency.median at batchSize=8' (default: what the only ratio gate judges)")
+		"metric, such as 'latency.median at batchSize=8' (default: that of the only ratio gate)")
 	flags.StringVar(&o.repository, "repository", ".", "folder of the git checkout")
-	flags.StringSliceVar(&o.revisions, "revisions", nil, "revisions in their order, in place of the commits of a checkout")
+	flags.StringSliceVar(&o.revisions, "revisions", nil, "revisions in order, instead of the commits of a checkout")
 	flags.StringVar(&o.build, "build", "", "shell command that builds a commit, run in a worktree of it")
-	flags.StringVar(&o.program, "program", "", "with --build: the program that it makes, by its path in the checkout")
-	flags.DurationVar(&o.buildTime, "build-time", time.Hour, "with --build: a build that takes longer has failed")
-	flags.StringVar(&o.programs, "programs", "", "where the program of a revision lies, such as builds/{revision}/server")
+	flags.StringVar(&o.program, "program", "", "with --build: path of the program in the checkout")
+	flags.DurationVar(&o.buildTime, "build-time", time.Hour, "with --build: timeout of a build")
+	flags.StringVar(&o.programs, "programs", "", "path of the program of a revision, such as builds/{revision}/server")
 	flags.StringVar(&o.image, "image", "",
-		"image of a revision, such as ghcr.io/acme/app:{revision}: the waves are runs on the cluster; looked up with the credentials "+
+		"image of a revision, such as ghcr.io/acme/app:{revision}, for waves on the cluster; looked up with the credentials "+
 			"of docker login")
-	flags.DurationVar(&o.wait, "wait", 0, "with --image: how long an image that is not there yet is waited for")
+	flags.DurationVar(&o.wait, "wait", 0, "with --image: timeout for images that do not exist yet")
 	defaults := bisect.Defaults(2)
-	flags.IntVar(&o.blocks, "blocks", defaults.Blocks, "blocks of a wave; where gaps stay unclear the next one has twice as many")
-	flags.IntVar(&o.waves, "waves", defaults.Waves, "waves there may be")
-	flags.Float64Var(&o.certain, "certain", defaults.Certain, "probability that an answer has to have")
-	flags.Float64Var(&o.shift, "shift", 0, "size of the change, such as 0.03 for 3 % (default: measured on the ends, or that of --change)")
-	flags.Float64Var(&o.layout, "layout", bisect.Layout, "what builds of equal speed differ by (default: what the series shows)")
-	flags.Lookup("layout").DefValue = fmt.Sprintf("that of the series, without one %g", bisect.Layout)
-	flags.StringVar(&o.state, "state", "", "folder for what was measured and built (default: assay-bisect/NAME-GOOD-BAD)")
+	flags.IntVar(&o.blocks, "blocks", defaults.Blocks, "blocks of a wave; doubled in the next wave if ranges remain undecided")
+	flags.IntVar(&o.waves, "waves", defaults.Waves, "maximum number of waves")
+	flags.Float64Var(&o.certain, "certain", defaults.Certain, "required probability of an answer")
+	flags.Float64Var(&o.shift, "shift", 0, "effect of the change, such as 0.03 for 3 % (default: that of --change, or measured on the ends)")
+	flags.Float64Var(&o.layout, "layout", bisect.Layout, "difference between builds of equal speed (default: estimated from the series)")
+	flags.Lookup("layout").DefValue = fmt.Sprintf("that of the series, or %g", bisect.Layout)
+	flags.StringVar(&o.state, "state", "", "folder for results and builds (default: assay-bisect/NAME-GOOD-BAD)")
 	cli.AddOutput(command, &o.form, "text", "json", "yaml")
 	o.local.AddSources(flags, "")
 	flags.BoolVar(&o.local.Pin, "pin", true, "pin blocks to spec.placement.cpus CPUs")
@@ -138,41 +138,41 @@ func NewBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 func (o *bisectOptions) check() error {
 	switch {
 	case o.change != "" && o.good+o.bad != "":
-		return errors.New("--change names both ends: leave --good and --bad out")
+		return errors.New("--change cannot be combined with --good and --bad")
 	case o.change == "" && (o.good == "" || o.bad == ""):
-		return errors.New("a search has two ends: give --good and --bad, or a --change of the history")
+		return errors.New("the ends of the search are missing; use --good and --bad, or --change")
 	case o.build != "" && len(o.revisions) > 0:
-		return errors.New("--build builds commits of a checkout, and --revisions names others: leave one out")
+		return errors.New("--build and --revisions are mutually exclusive")
 	case o.build != "" && o.programs != "":
-		return errors.New("--build makes the program of each commit, and --programs says where they lie: leave one out")
+		return errors.New("--build and --programs are mutually exclusive")
 	case o.image != "" && o.build+o.programs != "":
-		return errors.New("--image is for a cluster, and --build and --programs are for this machine: leave one out")
+		return errors.New("--image cannot be combined with --build or --programs")
 	case o.image != "" && !strings.Contains(o.image, points.Placeholder):
-		return fmt.Errorf("invalid --image %q: all revisions would be one image; write %s where the revision belongs", o.image,
+		return fmt.Errorf("invalid --image %q: the placeholder %s is missing", o.image,
 			points.Placeholder)
 	case o.wait < 0 || o.wait > 0 && o.image == "":
-		return fmt.Errorf("invalid --wait %s: it goes with --image, and is a time above 0 such as 30m", o.wait)
+		return fmt.Errorf("invalid --wait %s; use a positive duration such as 30m, with --image", o.wait)
 	case (o.build == "") != (o.program == ""):
-		return errors.New("--build and --program go together: the command, and the path of what it makes")
+		return errors.New("--build and --program require each other")
 	case o.program != "" && !filepath.IsLocal(o.program):
-		return fmt.Errorf("invalid --program %q: write its path in the checkout, such as bin/server", o.program)
+		return fmt.Errorf("invalid --program %q; use a path in the checkout, such as bin/server", o.program)
 	case o.buildTime <= 0:
-		return fmt.Errorf("invalid --build-time %s: write a time above 0 such as 1h", o.buildTime)
+		return fmt.Errorf("invalid --build-time %s; use a positive duration such as 1h", o.buildTime)
 	case !(o.layout >= 0 && o.layout < 1):
-		return fmt.Errorf("invalid --layout %g: a share from 0 to below 1 is allowed, such as 0.003", o.layout)
+		return fmt.Errorf("invalid --layout %g; use a fraction from 0 to below 1, such as 0.003", o.layout)
 	}
 	return nil
 }
 
-// searchState is what the folder of a search holds.
+// searchState is the state file of a search.
 type searchState struct {
-	// Asked is the digest of what was asked: another question is another search.
+	// Asked is the digest of the question. A folder belongs to one question.
 	Asked  string        `json:"asked"`
 	Search bisect.Search `json:"search"`
-	// Subjects of the commits, and the revisions that cannot be measured, with the reasons.
+	// Subjects holds the subjects of commits, and Failed the reasons of revisions that cannot be measured.
 	Subjects map[string]string `json:"subjects,omitempty"`
 	Failed   map[string]string `json:"failed,omitempty"`
-	// Built are the revisions whose build has ended well, and Images the digests of those that have an image.
+	// Built lists the revisions with a successful build, and Images the digests of existing images.
 	Built  []string          `json:"built,omitempty"`
 	Images map[string]string `json:"images,omitempty"`
 }
@@ -181,33 +181,33 @@ const stateFile = "bisect.json"
 
 var commitForm = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-// check reports what a folder that somebody else made may say and no search does. What was built for a commit lies below its name, and is
-// removed at the end.
+// check validates a state file, which may have been written by others. Builds are stored and removed in folders named after commits, so
+// that names must not be paths.
 func (k *searchState) check(builds bool) error {
 	if k.Failed == nil || k.Images == nil {
-		return errors.New("failed and images: found null; both are lists, which may be empty")
+		return errors.New("failed and images: found null; both must be lists, which may be empty")
 	}
 	known := map[string]bool{}
 	for i, r := range k.Search.Revisions {
 		if known[r.Revision] = true; builds && !commitForm.MatchString(r.Revision) {
-			return fmt.Errorf("search: revisions[%d]: found %q; with --build each is the hash of a commit", i, r.Revision)
+			return fmt.Errorf("search: revisions[%d]: found %q; a commit hash is required with --build", i, r.Revision)
 		}
 	}
 	for _, revision := range slices.Concat(k.Built, slices.Sorted(maps.Keys(k.Failed))) {
 		if !known[revision] {
-			return fmt.Errorf("built and failed: found %q, which is none of the revisions that are searched", revision)
+			return fmt.Errorf("built and failed: found %q, which is not a revision of the search", revision)
 		}
 	}
 	return nil
 }
 
-// bisection is a search on this machine.
+// bisection is a search with its state.
 type bisection struct {
 	bisectOptions
 	asked   *runs.RunFile
 	commits checkout.Repository
 	archive *archive.Archive
-	// project is that of the series that was named.
+	// project is the project of the given series.
 	project string
 	store   store.Store
 	folder  string
@@ -224,7 +224,7 @@ func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.C
 		saved: searchState{Failed: map[string]string{}, Images: map[string]string{}},
 	}
 	if o.change != "" || o.series != "" {
-		// What was found is recorded there, also when the search is interrupted.
+		// The history is updated even if the search is interrupted.
 		if b.archive, err = b.history.Open(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
@@ -250,8 +250,8 @@ func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.C
 	return b.end(context.WithoutCancel(ctx))
 }
 
-// open makes the search, or goes on with the one in the folder. A change is searched between the ends that it had when the search began,
-// whatever later points say of its dates.
+// open creates the search or resumes the one in the folder. The ends of a change are those at the start of the search, even if later points
+// date the change differently.
 func (b *bisection) open(ctx context.Context) error {
 	if b.change != "" {
 		if _, err := b.known(ctx); err != nil {
@@ -280,17 +280,17 @@ func (b *bisection) open(ctx context.Context) error {
 			b.saved.Asked, b.saved.Search, b.saved.Subjects = digest, *search, subjects
 		}
 		if revisions := b.saved.Search.Revisions; b.saved.Asked != digest || !slices.Equal(revisions, search.Revisions) {
-			return cli.UsageError(fmt.Errorf("folder %s holds another search, of %d revisions from %s to %s: name another one with --state, "+
-				"or delete it", b.folder, len(revisions), short(revisions[0].Revision), short(revisions[len(revisions)-1].Revision)))
+			return cli.UsageError(fmt.Errorf("folder %s holds another search, of %d revisions from %s to %s; choose another folder with --state, "+
+				"or delete this one", b.folder, len(revisions), short(revisions[0].Revision), short(revisions[len(revisions)-1].Revision)))
 		}
 	}
 	if len(b.saved.Search.Done) > 0 {
-		b.printf("going on after %d waves, in %s\n", len(b.saved.Search.Done), b.folder)
+		b.printf("resuming after %d waves, in %s\n", len(b.saved.Search.Done), b.folder)
 	}
 	return b.keep(ctx)
 }
 
-// openFolder reads what a folder holds of a search; nothing where it is new.
+// openFolder reads the state file in the folder, if it exists.
 func (b *bisection) openFolder(ctx context.Context, name string) error {
 	var err error
 	if b.folder, err = filepath.Abs(cmp.Or(b.state, filepath.Join("assay-bisect", b.asked.Run.Name+"-"+name))); err != nil {
@@ -311,20 +311,20 @@ func (b *bisection) openFolder(ctx context.Context, name string) error {
 	}
 	err = json.Unmarshal(raw, &b.saved)
 	if err == nil && b.saved.Asked == "" {
-		err = errors.New("asked: found nothing; it is the digest of what was asked")
+		err = errors.New("asked: the digest of the question is missing")
 	}
 	if err = cmp.Or(err, b.saved.Search.Read(), b.saved.check(b.build != "")); err != nil {
-		return fmt.Errorf("%s in %s cannot be read (%w): delete the folder, and the search begins anew", stateFile, b.folder, err)
+		return fmt.Errorf("invalid %s in %s (%w); delete the folder to restart the search", stateFile, b.folder, err)
 	}
 	return nil
 }
 
-// digest is that of what is asked and how it is measured.
+// digest returns the digest of the question and the measurement options.
 func (b *bisection) digest() (string, error) {
 	asked := []any{
 		b.asked.Run.Spec, b.asked.Template, b.build, b.program, b.programs, b.image, b.change, b.metric, b.blocks, b.waves, b.certain, b.shift,
 	}
-	// What builds differ by was no part of it at first, so that a search that does not say it goes on.
+	// The default is omitted, so that the digest of searches without the option is stable.
 	if b.layout != bisect.Layout || b.series != "" {
 		asked = append(asked, b.layout, b.series)
 	}
@@ -340,10 +340,10 @@ func (b *bisection) keep(ctx context.Context) error {
 	return b.store.Replace(context.WithoutCancel(ctx), stateFile, raw)
 }
 
-// printf tells how the search goes, of revisions that others named, in the words of a registry.
+// printf reports progress, with untrusted text escaped.
 func (b *bisection) printf(format string, args ...any) { cli.PrintLine(b.stderr, format, args...) }
 
-// short is the name of a revision as people write it.
+// short abbreviates a commit hash.
 func short(revision string) string {
 	const hash, shown = 40, 10
 	if len(revision) == hash {
@@ -352,7 +352,7 @@ func short(revision string) string {
 	return strings.ReplaceAll(revision, "/", "-")
 }
 
-// search is what the command line asks, as if nothing had been measured.
+// search returns the search of the command line, without results.
 func (b *bisection) search(ctx context.Context) (*bisect.Search, map[string]string, error) {
 	ends, err := b.ends(ctx)
 	if err != nil {
@@ -391,7 +391,7 @@ func (b *bisection) search(ctx context.Context) (*bisect.Search, map[string]stri
 	return out, subjects, nil
 }
 
-// ends are those of a change, or those that were named.
+// ends returns the ends of the change, or --good and --bad.
 func (b *bisection) ends(ctx context.Context) (*bisect.Ends, error) {
 	if b.change == "" {
 		return &bisect.Ends{
@@ -416,7 +416,7 @@ func (b *bisection) ends(ctx context.Context) (*bisect.Ends, error) {
 	return both, nil
 }
 
-// known is the change that is located.
+// known returns the change of --change.
 func (b *bisection) known(ctx context.Context) (*change.Change, error) {
 	book, err := b.archive.Book(ctx)
 	if err != nil {
@@ -430,13 +430,14 @@ func (b *bisection) known(ctx context.Context) (*change.Change, error) {
 	return &book.Changes[at], nil
 }
 
-// between are the revisions of the search, and what each is about.
+// between returns the revisions of the search with their subjects.
 func (b *bisection) between(ctx context.Context, good, bad string) ([]points.Revision, map[string]string, error) {
 	var out []points.Revision
 	if len(b.revisions) > 0 {
 		from, to := slices.Index(b.revisions, good), slices.Index(b.revisions, bad)
 		if from < 0 || to <= from {
-			return nil, nil, fmt.Errorf("invalid --revisions: found %q at %d and %q at %d; list both, the good one first", good, from+1, bad, to+1)
+			return nil, nil, fmt.Errorf("invalid --revisions: found %q at %d and %q at %d; list the good revision before the bad one", good, from+1,
+				bad, to+1)
 		}
 		for _, name := range b.revisions[from : to+1] {
 			out = append(out, points.Revision{Revision: name})
@@ -454,7 +455,7 @@ func (b *bisection) between(ctx context.Context, good, bad string) ([]points.Rev
 	return out, subjects, nil
 }
 
-// keys are the series that the file follows.
+// keys returns the series that the gates of the file define.
 func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 	ends := &locate.Wave{Revisions: []int{0, len(search.Revisions) - 1}, Blocks: b.blocks}
 	spec, err := search.Spec(b.asked.Run.Spec, ends, nil, b.fill)
@@ -462,12 +463,12 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 		return nil, b.asked.Invalid("%w", err)
 	}
 	if b.build+b.programs+b.image == "" && maps.Equal(spec.Arms[0].Parameters, spec.Arms[1].Parameters) {
-		return nil, b.asked.Invalid("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
+		return nil, b.asked.Invalid("arms: arm %q does not depend on the revision; use %s in a parameter, or "+
 			"--build, --programs or --image", points.Head, points.Placeholder)
 	}
 	if b.programs != "" && !strings.Contains(b.programs, points.Placeholder) {
-		return nil, cli.UsageError(fmt.Errorf("invalid --programs %q: all %d revisions would be one program; write %s where the revision "+
-			"belongs", b.programs, len(search.Revisions), points.Placeholder))
+		return nil, cli.UsageError(fmt.Errorf("invalid --programs %q: all %d revisions would have the same program, because the "+
+			"placeholder %s is missing", b.programs, len(search.Revisions), points.Placeholder))
 	}
 	frozen, err := b.asked.WithRun(&assayv1alpha1.BenchmarkRun{ObjectMeta: b.asked.Run.ObjectMeta, Spec: spec}).Freeze()
 	if err != nil {
@@ -480,7 +481,7 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 	return run.Keys(frozen), nil
 }
 
-// followed is the series that is searched: that of the change, the one that was named, or the only one.
+// followed returns the searched series: that of the change, of --metric, or the only one.
 func (b *bisection) followed(of series.Key, keys []series.Key) (series.Key, error) {
 	var names []string
 	for _, key := range keys {
@@ -491,16 +492,16 @@ func (b *bisection) followed(of series.Key, keys []series.Key) (series.Key, erro
 	}
 	switch {
 	case of != (series.Key{}):
-		return of, fmt.Errorf("invalid --change %s: it shows in %s, and the gates of %s follow %s: give the file that the series "+
-			"is measured with", b.change, of, b.file, strings.Join(names, ", "))
+		return of, fmt.Errorf("invalid --change %s: it affects %s, but the gates of %s define %s; use the file of that "+
+			"series", b.change, of, b.file, strings.Join(names, ", "))
 	case b.metric == "":
-		return of, fmt.Errorf("%s follows several: name one with --metric: %s", b.file, strings.Join(names, ", "))
+		return of, fmt.Errorf("%s has gates on several metrics; choose one with --metric: %s", b.file, strings.Join(names, ", "))
 	default:
-		return of, fmt.Errorf("invalid --metric %q: the gates of %s follow %s", b.metric, b.file, strings.Join(names, ", "))
+		return of, fmt.Errorf("invalid --metric %q: the gates of %s define %s", b.metric, b.file, strings.Join(names, ", "))
 	}
 }
 
-// fill puts a revision into an arm.
+// fill replaces the placeholder in an arm by a revision.
 func (b *bisection) fill(arm *assayv1alpha1.Arm, revision points.Revision) {
 	for name, value := range arm.Parameters {
 		arm.Parameters[name] = runs.FillRevision(value, revision.Revision)
@@ -508,12 +509,12 @@ func (b *bisection) fill(arm *assayv1alpha1.Arm, revision points.Revision) {
 	arm.Image = b.saved.Images[revision.Revision]
 }
 
-// wave builds what a wave measures, measures it, and keeps what it found.
+// wave builds the revisions of a wave, runs it and saves its results.
 func (b *bisection) wave(ctx context.Context, wave *locate.Wave) error {
 	search := &b.saved.Search
 	purpose := ""
 	if wave.Verify {
-		purpose = ", each culprit beside its neighbours"
+		purpose = ", culprits and their neighbours"
 	}
 	b.printf("wave %d: %d revisions in %d blocks%s\n", len(search.Done)+1, len(wave.Revisions), wave.Blocks, purpose)
 	ran := bisect.Ran{Wave: wave, Failed: map[int]string{}}
@@ -537,10 +538,10 @@ func (b *bisection) wave(ctx context.Context, wave *locate.Wave) error {
 	return b.keep(ctx)
 }
 
-// provide makes a revision one that can be measured, or says why it cannot be.
+// provide builds a revision or finds its image. why is the reason that it cannot be measured.
 func (b *bisection) provide(ctx context.Context, revision string) (why string, err error) {
 	if path := b.programOf(revision); b.programs != "" && !local.Executable(path) {
-		return path + " is not an executable file", nil
+		return path + " is missing or not executable", nil
 	}
 	if b.image != "" {
 		return b.pushed(ctx, revision)
@@ -566,7 +567,7 @@ func (b *bisection) provide(ctx context.Context, revision string) (why string, e
 	case err != nil:
 		return "", fmt.Errorf("build %s: %w", short(revision), err)
 	case !local.Executable(b.programOf(revision)):
-		why = fmt.Sprintf("the build makes no executable file %s", b.program)
+		why = fmt.Sprintf("the build does not create the executable file %s", b.program)
 	}
 	if why != "" {
 		b.saved.Failed[revision] = why
@@ -578,7 +579,7 @@ func (b *bisection) provide(ctx context.Context, revision string) (why string, e
 	return why, b.keep(ctx)
 }
 
-// pushed finds the image of a revision, and waits for one that is not there yet.
+// pushed looks up the image of a revision and waits until it exists, up to --wait.
 func (b *bisection) pushed(ctx context.Context, revision string) (why string, err error) {
 	if b.saved.Images[revision] != "" || b.saved.Failed[revision] != "" {
 		return b.saved.Failed[revision], nil
@@ -608,7 +609,7 @@ func (b *bisection) pushed(ctx context.Context, revision string) (why string, er
 	}
 }
 
-// onCluster makes the run of a wave, or finds it made before an interruption, and follows it to its end.
+// onCluster creates the run of a wave, or finds the one created before an interruption, and follows it until it ends.
 func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*cli.AnalyzedLedger, error) {
 	cluster, err := cli.Connect(o.history.Source.Flags)
 	if err != nil {
@@ -624,7 +625,7 @@ func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.Benchm
 		return nil, err
 	}
 	if err := runs.RunFailure(ended); err != nil {
-		return nil, fmt.Errorf("%w; delete the run, and the same command measures the wave again", err)
+		return nil, fmt.Errorf("%w; to repeat the wave, delete the run and restart the command", err)
 	}
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -635,8 +636,8 @@ func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.Benchm
 	return cli.ReadAnalyzedLedger(ctx, store, ended.Status.Ledger, -1)
 }
 
-// ordered has a wave measured on the cluster. The name of its run follows from what is asked and from its number, so that a search that
-// was interrupted finds it again.
+// ordered runs a wave on the cluster. The name of the run is derived from the question and the number of the wave, so that a resumed search
+// finds it.
 func (b *bisection) ordered(ctx context.Context, run *assayv1alpha1.BenchmarkRun, ran *bisect.Ran) error {
 	search := &b.saved.Search
 	ends := search.Revisions[0].Revision + " " + search.Revisions[len(search.Revisions)-1].Revision
@@ -659,7 +660,7 @@ func (b *bisection) checkout(revision string) string {
 	return filepath.Join(b.folder, "builds", revision)
 }
 
-// programOf is where the program of a revision lies on this machine; empty where a parameter says what the revision is.
+// programOf returns the local path of the program of a revision, or "" if a parameter selects the revision.
 func (b *bisection) programOf(revision string) string {
 	if b.build != "" {
 		return filepath.Join(b.checkout(revision), b.program)
@@ -668,10 +669,10 @@ func (b *bisection) programOf(revision string) string {
 }
 
 func (b *bisection) interrupted() error {
-	return fmt.Errorf("interrupted: what was measured is in %s, and the same command goes on from there", b.folder)
+	return fmt.Errorf("interrupted; the state is in %s, restart the command to resume", b.folder)
 }
 
-// measure runs a wave.
+// measure runs a wave and returns its analysis.
 func (b *bisection) measure(ctx context.Context, wave *locate.Wave, ran *bisect.Ran) error {
 	search := &b.saved.Search
 	run := b.asked.Run.DeepCopy()
@@ -704,7 +705,7 @@ func (b *bisection) measure(ctx context.Context, wave *locate.Wave, ran *bisect.
 	return nil
 }
 
-// freeFolder is where the ledger of a wave goes. One that was interrupted has another one beside it.
+// freeFolder returns a new folder for the ledger of a wave. A resumed wave gets another folder.
 func (b *bisection) freeFolder(number int) string {
 	first := filepath.Join(b.folder, fmt.Sprintf("wave-%d", number))
 	for try, folder := 1, first; ; try++ {
@@ -715,23 +716,23 @@ func (b *bisection) freeFolder(number int) string {
 	}
 }
 
-// sought records that a change is being located.
+// sought records the start of the search in the history.
 func (b *bisection) sought(ctx context.Context) error {
 	if b.change == "" || b.saved.Search.Next().Wave == nil {
 		return nil
 	}
 	_, err := history.RecordDecision(ctx, b.archive, b.change, func(c change.Change) (change.Change, error) {
-		return c.Sought(b.event(fmt.Sprintf("%d revisions are searched", len(b.saved.Search.Revisions))))
+		return c.Sought(b.event(fmt.Sprintf("searching %d revisions", len(b.saved.Search.Revisions))))
 	})
 	return err
 }
 
-// event is what a search does to a change.
+// event returns an event of this search for a change.
 func (b *bisection) event(why string) change.Event {
 	return change.Event{At: b.now().UTC(), Who: cli.Program + " bisect", Why: why}
 }
 
-// end tells what was found, and removes what was built for it.
+// end prints and records the answer, and removes the builds.
 func (b *bisection) end(ctx context.Context) error {
 	answer, err := b.saved.Search.Answer()
 	if err != nil {
@@ -755,7 +756,7 @@ func (b *bisection) end(ctx context.Context) error {
 		return err
 	}
 	if len(answer.Culprits) == 0 {
-		return cli.WithCode(cli.ExitInconclusive, errors.New("no culprit was found: "+answer.Why))
+		return cli.WithCode(cli.ExitInconclusive, errors.New("no culprit found: "+answer.Why))
 	}
 	return nil
 }
@@ -775,21 +776,21 @@ func (b *bisection) print(answer *bisect.Answer) error {
 				cli.PrintLine(out, "  %s\n", b.describe(revision))
 			}
 		}
-		cli.PrintLine(out, "  %sx of the level before, probability %s\n", quantity.Plain(c.Ratio, 4), quantity.Decimals(c.Probability, 3))
+		cli.PrintLine(out, "  %s times the previous level, probability %s\n", quantity.Plain(c.Ratio, 4), quantity.Decimals(c.Probability, 3))
 		if c.Fresh != nil {
 			ratio := history.ViewEstimate((*series.Estimate)(c.Fresh))
 			cli.PrintLine(out, "  %s of %s, in %d fresh blocks\n", ratio.Text(), short(c.After), ratio.Blocks)
 		}
 	}
 	for _, skipped := range answer.Skipped {
-		cli.PrintLine(out, "passed over %s: %s\n", b.describe(skipped.Revision), skipped.Why)
+		cli.PrintLine(out, "skipped %s: %s\n", b.describe(skipped.Revision), skipped.Why)
 	}
 	cli.PrintLine(out, "%d waves, state %s\n", answer.Waves, b.folder)
 	_, err := io.WriteString(b.stdout, report.PrintableLines(out.String()))
 	return err
 }
 
-// describe is a revision with the subject of its commit.
+// describe formats a revision with the subject of its commit.
 func (b *bisection) describe(revision string) string {
 	return strings.TrimSpace(short(revision) + " " + b.saved.Subjects[revision])
 }

@@ -81,7 +81,7 @@ func TestABisectionOnACluster(t *testing.T) {
 		len(answer.Skipped) != 1 || answer.Skipped[0].Revision != "c14" {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	// The wave that nobody answered for is asked for again under the same name, and every other one has its own.
+	// A wave without an answer is created again under the same name, and every other wave has its own name.
 	if len(made) < 3 || made[0].Name != made[1].Name || made[1].Name == made[2].Name || len(made[0].Name) > runs.NameLength ||
 		made[0].Spec.Arms[0].Image == "" || !made[0].Spec.Arms[0].Baseline {
 		t.Errorf("the runs are %+v", made)
@@ -91,7 +91,7 @@ func TestABisectionOnACluster(t *testing.T) {
 	}
 }
 
-// simulatedRun is what the cluster found for a run whose images take so long.
+// simulatedRun returns the simulated analysis of a run with the given durations of its images.
 func simulatedRun(t *testing.T, run *assayv1alpha1.BenchmarkRun, seconds func(image string) float64) *cli.AnalyzedLedger {
 	t.Helper()
 	exp, err := experiment.Freeze(record.Run{Namespace: "team", Name: run.Name, UID: run.Name}, *run.Spec.DeepCopy(), *run.Spec.Template)

@@ -26,12 +26,12 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// changesView is the book of a history for programs.
+// changesView is the structured form of the changes of a history.
 type changesView struct {
 	Changes []change.Change `json:"changes"`
-	// Series names those that changes have an effect on, by their identity.
+	// Series maps the identity of each affected series to its name.
 	Series map[string]string `json:"series"`
-	// Silent are the series that stopped getting points.
+	// Silent lists the series without recent points.
 	Silent []change.Alert `json:"silent,omitempty"`
 }
 
@@ -42,11 +42,11 @@ func NewChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 	var every days
 	command := &cobra.Command{
 		Use:   "changes [CHANGE]",
-		Short: "List the changes of a history: what is suspected, confirmed, and decided about",
-		Long: "List the changes of a history. A suspicion is no change yet: it waits for a confirming run. A change that is confirmed is " +
-			"alerted once, however many series show it. --every reports series that stopped getting points.\n\n" +
-			"With the beginning of a name it shows that change, also one that is decided about. --format github writes Markdown for a comment " +
-			"on a pull request or an issue; --site is where the pages of assay site are, for its links.\n\n" + PlaceHelp,
+		Short: "List the changes of a history and their states",
+		Long: "List the changes of a history. A suspected change needs a confirming run. A confirmed change causes one alert for all its " +
+			"series. --every reports series without recent points.\n\n" +
+			"With a prefix of its name it shows one change in any state. --format github writes Markdown for a comment " +
+			"on a pull request or an issue; --site is the address of the pages of assay site for its links.\n\n" + PlaceHelp,
 		Example: "  assay changes\n  assay changes --all -o json\n" +
 			"  assay changes 3f2a9c --format github --site https://bench.example.org\n" +
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums'",
@@ -85,9 +85,9 @@ func NewChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 	}
 	where.AddFlags(command, connection)
 	cli.AddDestination(command, &output, &format, "table", "json", "yaml", "github")
-	command.Flags().StringVar(&pages, "site", "", "address of the pages of the history, for the links of github")
-	command.Flags().BoolVar(&all, "all", false, "also those that are fixed, accepted, invalid or of the infrastructure")
-	command.Flags().Var(&every, "every", "days between two points: report series that had none for three times as long")
+	command.Flags().StringVar(&pages, "site", "", "address of the pages of the history, for links in the form github")
+	command.Flags().BoolVar(&all, "all", false, "include changes that are fixed, accepted, invalid or caused by the infrastructure")
+	command.Flags().Var(&every, "every", "interval of points in days; series without a point for three intervals are reported")
 	command.AddCommand(newAcknowledgeCommand(connection))
 	return command
 }
@@ -141,9 +141,9 @@ func (v *changesView) print(to io.Writer) error {
 				direction(effect.Worse), v.Series[effect.Series], last)
 		}
 	}
-	_ = table.Flush() // A builder takes everything.
+	_ = table.Flush() // Writes to a strings.Builder do not fail.
 	for _, alert := range v.Silent {
-		cli.PrintLine(out, "silent: %s had its last point at %s\n", strings.Join(alert.Series, ", "), alert.Since.Format(time.RFC3339))
+		cli.PrintLine(out, "silent: no points of %s since %s\n", strings.Join(alert.Series, ", "), alert.Since.Format(time.RFC3339))
 	}
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err
@@ -156,7 +156,7 @@ func direction(worse bool) string {
 	return "better"
 }
 
-// lastEvent is who did what to a change last.
+// lastEvent formats the last event of a change.
 func lastEvent(c *change.Change) string {
 	e := c.Last()
 	if c.Acknowledged != nil && c.Acknowledged.At.After(e.At) {
@@ -169,7 +169,7 @@ func lastEvent(c *change.Change) string {
 	return text
 }
 
-// decisions are what a person may say of a change, and the state that it then has.
+// decisions maps the values of --as to the resulting states.
 var decisions = map[string]change.State{
 	"accepted": change.Accepted, "invalid": change.Invalid, "fixed": change.Fixed, "infrastructure": change.Infrastructure,
 	"confirmed": change.Confirmed,
@@ -180,11 +180,10 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 	var form, as, who, why string
 	command := &cobra.Command{
 		Use:   "acknowledge CHANGE --why TEXT [--as accepted|invalid|fixed|infrastructure]",
-		Short: "Take notice of a change, or decide about it",
-		Long: "Take notice of a change. With --as it is decided about: accepted, invalid (it is none), fixed, or infrastructure (the " +
-			"machine changed, " +
-			"and not the program); confirmed takes that back. Who and why stay with the change, whatever is computed later.\n\n" + PlaceHelp +
-			" It has to be a Secret whose keys may write there (--secret).",
+		Short: "Acknowledge a change or set its state",
+		Long: "Acknowledge a change. --as sets its state: accepted, invalid (a false positive), fixed, or infrastructure (caused by the " +
+			"machine); confirmed reverts the decision. The author and reason are stored with the change.\n\n" + PlaceHelp +
+			" The command needs a Secret with write access to the history (--secret).",
 		Example: "  assay changes acknowledge 3f2a9c --why 'looking at it'\n" +
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums' --who ada",
 		Args: cobra.ExactArgs(1),
@@ -194,7 +193,7 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 				return cli.UsageError(fmt.Errorf("invalid --as %q: %s", as, suggest.Allowed(as, slices.Sorted(maps.Keys(decisions)))))
 			}
 			if why == "" {
-				return cli.UsageError(errors.New("--why is missing: the reason is kept with the change"))
+				return cli.UsageError(errors.New("--why is missing; the reason is stored with the change"))
 			}
 			if current, err := user.Current(); who == "" && err == nil {
 				who = current.Username
@@ -221,13 +220,13 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 	}
 	where.AddFlags(command, connection)
 	cli.AddOutput(command, &form, "text", "json", "yaml")
-	command.Flags().StringVar(&as, "as", "", "accepted, invalid, fixed, infrastructure or confirmed (default: nothing is decided)")
-	command.Flags().StringVar(&who, "who", "", "who says so (default: the user of this machine)")
-	command.Flags().StringVar(&why, "why", "", "why; required")
+	command.Flags().StringVar(&as, "as", "", "new state: accepted, invalid, fixed, infrastructure or confirmed (default: unchanged)")
+	command.Flags().StringVar(&who, "who", "", "author of the decision (default: the user of this machine)")
+	command.Flags().StringVar(&why, "why", "", "reason; required")
 	return command
 }
 
-// RecordDecision moves a change of a history that is named by the beginning of its identity. A move that is refused is wrong usage.
+// RecordDecision applies a transition to the change with the given name prefix. A rejected transition is a usage error.
 func RecordDecision(ctx context.Context, history *archive.Archive, name string,
 	move func(change.Change) (change.Change, error)) (decided change.Change, err error) {
 	_, err = history.Update(ctx, func(book change.Book) (change.Book, error) {
@@ -243,17 +242,17 @@ func RecordDecision(ctx context.Context, history *archive.Archive, name string,
 	return decided, err
 }
 
-// FindChange is the index of the change whose identity begins so.
+// FindChange returns the index of the only change whose name has the prefix.
 func FindChange(book change.Book, name string) (int, error) {
 	var matching []int
 	for i := range book.Changes {
-		// The beginning of every name is none: an empty variable of a script would decide about whatever change there is.
+		// An empty prefix, for example from an unset variable of a script, would match any single change.
 		if name != "" && strings.HasPrefix(book.Changes[i].ID, name) {
 			matching = append(matching, i)
 		}
 	}
 	if len(matching) != 1 {
-		return 0, cli.UsageError(fmt.Errorf("%d changes have a name that begins with %q: %s changes --all lists them", len(matching), name,
+		return 0, cli.UsageError(fmt.Errorf("%d changes match the prefix %q; list all changes with %s changes --all", len(matching), name,
 			cli.Program))
 	}
 	return matching[0], nil

@@ -1,3 +1,4 @@
+// Package history has the commands for series of results and their changes.
 package history
 
 import (
@@ -38,11 +39,11 @@ func addHistory(command *cobra.Command, where *string) {
 	command.Flags().StringVar(where, "history", DefaultHistory, HistoryHelp)
 }
 
-// Location is where a history lies that is on this machine, behind a URL, or, with a namespace, on the cluster.
+// Location is the place of a history: a folder, a URL, or the schedules of a namespace on the cluster.
 type Location struct {
 	where  string
 	Source cli.Source
-	// cluster is where it was found; nil for one on this machine or behind a URL.
+	// cluster is set if the history was found through the cluster.
 	cluster *cli.Cluster
 }
 
@@ -52,11 +53,11 @@ func (p *Location) AddFlags(command *cobra.Command, flags *genericclioptions.Con
 	p.Source.AddCredentials(command)
 }
 
-// PlaceHelp is for commands that read a history.
-const PlaceHelp = "With -n NAMESPACE, and without --history, it is that of the schedules of the namespace on the cluster, reached as the " +
-	"ledger of a run is. For a URL an object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+// PlaceHelp documents the sources of a history for commands that read one.
+const PlaceHelp = "With -n NAMESPACE and without --history, the history of the namespace's schedules on the cluster is used, reached " +
+	"like the ledger of a run. For a URL, credentials of the object store come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 
-// Open opens the history until the context ends.
+// Open opens the history, which stays reachable until the context ends.
 func (p *Location) Open(ctx context.Context) (*archive.Archive, error) {
 	if p.where != DefaultHistory || p.Source.Flags == nil || ptr.Deref(p.Source.Flags.Namespace, "") == "" {
 		store, err := cli.OpenFolderOrURL(ctx, "--history", p.where)
@@ -75,7 +76,7 @@ func (p *Location) Open(ctx context.Context) (*archive.Archive, error) {
 	return archive.Open(store), err
 }
 
-// ledger opens that of a point, which lies where the history does.
+// ledger opens the ledger of a point through the same connection.
 func (p *Location) ledger(ctx context.Context, at string) (store.Store, error) {
 	if p.cluster != nil {
 		return p.Source.OpenFrom(ctx, p.cluster, "ledger", at)
@@ -83,7 +84,7 @@ func (p *Location) ledger(ctx context.Context, at string) (store.Store, error) {
 	return store.Open(ctx, at, store.Options{})
 }
 
-// historyOf is where the history of a namespace lies, as its schedules say.
+// historyOf returns the URL of the history in the status of the schedules of a namespace.
 func historyOf(ctx context.Context, cluster *cli.Cluster) (string, error) {
 	var schedules assayv1alpha1.BenchmarkScheduleList
 	if err := cluster.List(ctx, &schedules, client.InNamespace(cluster.Namespace)); err != nil {
@@ -94,11 +95,11 @@ func historyOf(ctx context.Context, cluster *cli.Cluster) (string, error) {
 			return where, nil
 		}
 	}
-	return "", cli.UsageError(fmt.Errorf("namespace %s: found %d BenchmarkSchedules, and none says where its history lies "+
-		"(status.history): create one, or name the history with --history", cluster.Namespace, len(schedules.Items)))
+	return "", cli.UsageError(fmt.Errorf("namespace %s: found %d BenchmarkSchedules, none with status.history; "+
+		"create a BenchmarkSchedule, or name the history with --history", cluster.Namespace, len(schedules.Items)))
 }
 
-// ratioView is a ratio with its interval.
+// ratioView is the structured form of a ratio with its interval.
 type ratioView struct {
 	Ratio  float64 `json:"ratio"`
 	Low    float64 `json:"low"`
@@ -106,7 +107,7 @@ type ratioView struct {
 	Blocks int     `json:"blocks"`
 }
 
-// ViewEstimate is an estimate with the interval that the pages show too; nil of none.
+// ViewEstimate converts an estimate to a ratio with the interval that the pages show. It returns nil for nil.
 func ViewEstimate(e *series.Estimate) *ratioView {
 	if e == nil {
 		return nil
@@ -122,7 +123,7 @@ func (r *ratioView) Text() string {
 	return fmt.Sprintf("%s [%s, %s]", quantity.Short(r.Ratio, quantity.Times), quantity.Short(r.Low, ""), quantity.Short(r.High, ""))
 }
 
-// RecordView is a record as a run has just added it.
+// RecordView is the structured form of a record that a run has added.
 type RecordView struct {
 	Key    series.Key  `json:"key"`
 	Kind   series.Kind `json:"kind"`
@@ -157,12 +158,12 @@ func (r *RecordView) Text() string {
 	return text
 }
 
-// SeriesLabel is a key without what all series of a benchmark share.
+// SeriesLabel formats the parts of a key that distinguish the series of a benchmark.
 func SeriesLabel(key series.Key) string {
 	return key.Metric + "." + key.Statistic + cli.AtPoint(key.Point)
 }
 
-// HistoryView is a series for programs.
+// HistoryView is the structured form of a series.
 type HistoryView struct {
 	Key      series.Key       `json:"key"`
 	Anchor   string           `json:"anchor,omitempty"`
@@ -170,7 +171,7 @@ type HistoryView struct {
 	Gaps     []gapView        `json:"gaps,omitempty"`
 	Problems []series.Problem `json:"problems,omitempty"`
 	Changes  []changeView     `json:"changes,omitempty"`
-	// Dates are those of the offline detector in the newest segment: nobody has confirmed them.
+	// Dates are unconfirmed estimates of the offline detector in the newest segment.
 	Dates []dateView `json:"dates,omitempty"`
 }
 
@@ -245,7 +246,7 @@ func viewSeries(s *series.Series, book change.Book) HistoryView {
 	return out
 }
 
-// dates are those of the offline detector.
+// dates returns the changes that the offline detector finds.
 func dates(s *series.Series) []dateView {
 	segment := s.Current()
 	if segment == nil {
@@ -269,9 +270,9 @@ func NewHistoryCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 	var form string
 	command := &cobra.Command{
 		Use:   "history [SERIES]",
-		Short: "Show what is known of a program over its revisions",
-		Long: "Show what is known of a program over its revisions: of one series every point with its interval, the segments and the changes; " +
-			"without a name the newest point of every series.\n\n" + PlaceHelp,
+		Short: "Show the results of a program over its revisions",
+		Long: "Show the results of a program over its revisions. With a name it prints every point of the series with its interval, and its " +
+			"segments and changes; otherwise the newest point of every series.\n\n" + PlaceHelp,
 		Example: "  assay history\n  assay history sort -o json\n  assay history sort -n bench\n  assay history sort --history " +
 			"'s3://assay/history/default?endpoint=http://minio:9000'",
 		Args: cobra.MaximumNArgs(1),
@@ -322,7 +323,7 @@ func readHistory(ctx context.Context, where *Location, names []string) ([]Histor
 		out = append(out, viewSeries(s, book))
 	}
 	if len(out) == 0 && len(names) > 0 {
-		return nil, cli.UsageError(fmt.Errorf("no series %q in %s: %s history lists those that are there", names[0], history.URL(),
+		return nil, cli.UsageError(fmt.Errorf("no series %q in %s; list the series with %s history", names[0], history.URL(),
 			cli.Program))
 	}
 	return out, nil
@@ -331,7 +332,7 @@ func readHistory(ctx context.Context, where *Location, names []string) ([]Histor
 func printSeries(to io.Writer, views []HistoryView) error {
 	out := &strings.Builder{}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "SERIES\tWHAT\tPOINTS\tSEGMENTS\tNEWEST\tREVISION\tRATIO\tCHANGES")
+	fmt.Fprintln(table, "SERIES\tMETRIC\tPOINTS\tSEGMENTS\tNEWEST\tREVISION\tRATIO\tCHANGES")
 	for i := range views {
 		h := &views[i]
 		count, newest, revision, ratio := 0, "-", "-", (*ratioView)(nil)
@@ -349,7 +350,7 @@ func printSeries(to io.Writer, views []HistoryView) error {
 		cli.PrintLine(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%d\n", h.Key.Benchmark, SeriesLabel(h.Key), count, len(h.Segments), newest, revision,
 			ratio.Text(), confirmed)
 	}
-	_ = table.Flush() // A builder takes everything.
+	_ = table.Flush() // Writes to a strings.Builder do not fail.
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err
 }
@@ -386,7 +387,8 @@ func (h *HistoryView) print(to io.Writer) error {
 		cli.PrintLine(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
 	}
 	for _, d := range h.Dates {
-		cli.PrintLine(out, "dated: the level moved by %s with run %d, of runs %d to %d\n", quantity.Short(d.Ratio, quantity.Times), d.First,
+		cli.PrintLine(out, "dated: the level changed by %s at run %d (between runs %d and %d)\n", quantity.Short(d.Ratio, quantity.Times),
+			d.First,
 			d.From,
 			d.To)
 	}
@@ -398,7 +400,7 @@ func (h *HistoryView) print(to io.Writer) error {
 	return err
 }
 
-// rebuilt and retained are what the commands that change a history print for programs.
+// rebuilt and retained are the structured outputs of the commands that change a history.
 type rebuilt struct {
 	History string `json:"history"`
 	Ledgers int    `json:"ledgers"`
@@ -414,9 +416,9 @@ func newRebuildCommand() *cobra.Command {
 	var where, form string
 	command := &cobra.Command{
 		Use:   "rebuild LEDGER...",
-		Short: "Make the points of a history again from the ledgers of its runs",
-		Long: "Make the points of a history again from the ledgers of its runs: folders or URLs. What is there already stays as it is, and " +
-			"what was analysed again since is replaced; ledgers of other runs are passed over.",
+		Short: "Rebuild a history from the ledgers of its runs",
+		Long: "Rebuild a history from the ledgers of its runs, given as folders or URLs. Existing points are retained, points with a newer " +
+			"analysis are replaced, and ledgers of other runs are skipped.",
 		Example: "  assay history rebuild assay-ledger/*",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -437,7 +439,7 @@ func newRebuildCommand() *cobra.Command {
 				return err
 			}
 			return cli.PrintAnswer(cmd.OutOrStdout(), form, rebuilt{s.URL(), len(args), runs},
-				"%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args), s.URL())
+				"%d of %d ledgers belong to points and are now in %s\n", runs, len(args), s.URL())
 		},
 	}
 	addHistory(command, &where)
@@ -450,14 +452,13 @@ func newRetainCommand() *cobra.Command {
 	var full, every, thinned days
 	command := &cobra.Command{
 		Use:   "retain --full DAYS --every DAYS [--thinned DAYS]",
-		Short: "Remove points that are older than a policy keeps",
-		Long: "Remove points that are older than a policy keeps. Younger ones than --full all stay; of older ones the first of every " +
-			"--every, up to " +
-			"--thinned, and then none. What a change rests on stays, and so do bridges between anchors.",
+		Short: "Remove points beyond a retention period",
+		Long: "Remove points beyond a retention period. All points younger than --full are retained. Of older points the first in every " +
+			"--every days is retained up to an age of --thinned. Points that changes depend on and bridges between anchors are never removed.",
 		Example: "  assay history retain --full 365 --every 7",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if full <= 0 {
-				return cli.UsageError(errors.New("--full is missing: say for how many days every point is kept"))
+				return cli.UsageError(errors.New("--full is missing; set the number of days for which every point is retained"))
 			}
 			policy := series.Retention{Full: time.Duration(full), Every: time.Duration(every), Thinned: time.Duration(thinned)}
 			if err := policy.Check(); err != nil {
@@ -471,18 +472,18 @@ func newRetainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.PrintAnswer(cmd.OutOrStdout(), form, retained{store.URL(), gone}, "%d records were removed from %s\n", gone, store.URL())
+			return cli.PrintAnswer(cmd.OutOrStdout(), form, retained{store.URL(), gone}, "removed %d records from %s\n", gone, store.URL())
 		},
 	}
 	addHistory(command, &where)
 	cli.AddOutput(command, &form, "text", "json", "yaml")
-	command.Flags().Var(&full, "full", "days for which every point is kept")
-	command.Flags().Var(&every, "every", "of older points the first of every so many days is kept")
-	command.Flags().Var(&thinned, "thinned", "days after which none is kept (default: without an end)")
+	command.Flags().Var(&full, "full", "days for which every point is retained")
+	command.Flags().Var(&every, "every", "interval in days at which older points are retained")
+	command.Flags().Var(&thinned, "thinned", "maximum age in days of retained points (default: unlimited)")
 	return command
 }
 
-// days is a duration that is written as a number of days.
+// days is a flag value for a duration in whole days.
 type days time.Duration
 
 func (d *days) String() string { return quantity.Full(time.Duration(*d).Hours() / 24) }
@@ -492,7 +493,7 @@ func (d *days) Set(text string) error {
 	const most = 36500
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0 && n <= most) {
-		return fmt.Errorf("found %q; a number of days from 0 to %d is allowed", text, most)
+		return fmt.Errorf("invalid number of days %q; allowed are 0 to %d", text, most)
 	}
 	*d = days(n * float64(24*time.Hour))
 	return nil

@@ -27,31 +27,31 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// Ways to the reports of points.
+// Modes of linking the reports of points.
 const (
 	linkReports, copyReports, noReports = "link", "copy", "none"
-	// ReportsPrefix is where copies of reports lie in a site.
+	// ReportsPrefix is the folder of copied reports in a site.
 	ReportsPrefix = "reports/"
-	// shownMissing is how many ledgers without a report are named to a person.
+	// shownMissing is the maximum number of ledgers without a report that are printed.
 	shownMissing = 5
 )
 
-// SiteWritten is what the command prints for programs.
+// SiteWritten is the structured output of assay site.
 type SiteWritten struct {
 	Site    string `json:"site"`
 	Index   string `json:"index"`
 	Series  int    `json:"series"`
 	Reports int    `json:"reports"`
 	Bytes   int    `json:"bytes"`
-	// Missing are the ledgers whose report cannot be read, with why.
+	// Missing lists the ledgers without a readable report, with the errors.
 	Missing []string `json:"missing,omitempty"`
 }
 
-// warn names ledgers without a report.
+// warn prints the ledgers without a report.
 func (w *SiteWritten) warn(stderr io.Writer) {
 	for i, missing := range w.Missing {
 		if i == shownMissing {
-			cli.PrintLine(stderr, "warning: and of %d more ledgers; -o json names them\n", len(w.Missing)-i)
+			cli.PrintLine(stderr, "warning: no report of %d more ledgers; list them with -o json\n", len(w.Missing)-i)
 			break
 		}
 		cli.PrintLine(stderr, "warning: no report of %s\n", missing)
@@ -71,11 +71,10 @@ func NewSiteCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "site --out DIR",
 		Short: "Write the history of a project as static pages",
-		Long: "Write the history of a project as static pages: all series at a glance, a page for each with its intervals, segments and " +
-			"changes, and an Atom feed of the changes. The pages need no script and no network: open index.html from a disk, or copy " +
-			"the folder to any web server.\n\n" +
-			"Points lead to the reports of their runs. --reports link leads to where a ledger lies: beside the pages, or where --served says " +
-			"that a store can be read; copy puts the reports into the pages, none reads no ledger.\n\n" +
+		Long: "Write the history of a project as static pages: an overview, a page per series with intervals, segments and changes, and an " +
+			"Atom feed of the changes. The pages work without scripts and without a network, from a disk or any web server.\n\n" +
+			"Points link to the reports of their runs. --reports link refers to the ledgers, relative to the pages or through --served; " +
+			"copy copies the reports to the pages; none omits links and does not read ledgers.\n\n" +
 			PlaceHelp,
 		Example: "  assay site --out public\n  assay site --out public -n bench --reports copy\n" +
 			"  assay site --out public --reports copy --base https://bench.example.org " +
@@ -104,17 +103,17 @@ func NewSiteCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&o.out, "out", "", "folder to write to, or its URL: s3://bucket/prefix?endpoint=http://host:port; required")
 	flags.StringVar(&o.title, "title", "Benchmarks", "title of the pages")
-	flags.StringVar(&o.base, "base", "", "address where the pages will be, for the links of the feed")
-	flags.StringVar(&o.commit, "commit", "", "address of a commit, with "+points.Placeholder+" where its revision belongs")
-	flags.StringVar(&o.reports, "reports", linkReports, "one of link, copy or none")
-	flags.StringArrayVar(&o.served, "served", nil, "STORE=ADDRESS: where a browser can read a store, for the links to reports")
-	flags.Var(&o.every, "every", "days between two points: mark series that had none for three times as long as silent")
+	flags.StringVar(&o.base, "base", "", "address of the published pages, for the links of the feed")
+	flags.StringVar(&o.commit, "commit", "", "address of a commit, with the placeholder "+points.Placeholder)
+	flags.StringVar(&o.reports, "reports", linkReports, "links to reports: link, copy or none")
+	flags.StringArrayVar(&o.served, "served", nil, "STORE=ADDRESS, the public address of a store for links to reports; may be repeated")
+	flags.Var(&o.every, "every", "interval of points in days; series without a point for three intervals are marked silent")
 	return command
 }
 
 func (o *siteOptions) check() error {
 	if o.out == "" {
-		return errors.New("--out is missing: name the folder to write to")
+		return errors.New("--out is missing; name the output folder")
 	}
 	if known := []string{linkReports, copyReports, noReports}; !slices.Contains(known, o.reports) {
 		return fmt.Errorf("invalid --reports %q: %s", o.reports, suggest.Allowed(o.reports, known))
@@ -132,24 +131,24 @@ func (o *siteOptions) check() error {
 		return err
 	}
 	if o.commit != "" && !strings.Contains(o.commit, points.Placeholder) {
-		return fmt.Errorf("invalid --commit %q: found no %s, which stands where the revision belongs", o.commit, points.Placeholder)
+		return fmt.Errorf("invalid --commit %q: the placeholder %s is missing", o.commit, points.Placeholder)
 	}
 	return nil
 }
 
-// checkAddress refuses what a browser should not follow.
+// checkAddress returns an error if the address is not an http or https URL, because browsers would follow it.
 func checkAddress(flag, address string) error {
 	if address == "" {
 		return nil
 	}
 	parsed, err := url.Parse(strings.ReplaceAll(address, points.Placeholder, "revision"))
 	if err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http" {
-		return fmt.Errorf("invalid %s %q: an address that begins with https:// or http:// is allowed", flag, address)
+		return fmt.Errorf("invalid %s %q; use an address with https:// or http://", flag, address)
 	}
 	return nil
 }
 
-// writeSite writes the pages of a history. Pages of series that are gone stay as they are: nothing leads to them any more.
+// writeSite writes the pages of a history. It does not remove pages of deleted series, which are no longer linked.
 func writeSite(ctx context.Context, o siteOptions, now time.Time) (*SiteWritten, error) {
 	history, err := o.history.Open(ctx)
 	if err != nil {
@@ -164,7 +163,7 @@ func writeSite(ctx context.Context, o siteOptions, now time.Time) (*SiteWritten,
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, cli.UsageError(fmt.Errorf("no series in %s: assay run --local --series measures the first point of one", history.URL()))
+		return nil, cli.UsageError(fmt.Errorf("no series in %s; create one with assay run --local --series", history.URL()))
 	}
 	book, err := history.Book(ctx)
 	if err != nil {
@@ -193,8 +192,8 @@ func writeSite(ctx context.Context, o siteOptions, now time.Time) (*SiteWritten,
 	return out, nil
 }
 
-// findReports are the addresses of the reports of all points, by the URL of their ledger. A ledger that is gone or cannot be read is no
-// reason to have no pages.
+// findReports returns the addresses of the reports of all points by the URL of their ledger. Unreadable ledgers are recorded in Missing and
+// do not fail the site.
 func (o *siteOptions) findReports(ctx context.Context, all []*series.Series, here string, out *SiteWritten,
 	write func(name string, content []byte) error) (map[string]string, error) {
 	reports, seen := map[string]string{}, map[string]bool{}
@@ -229,10 +228,10 @@ func (o *siteOptions) findReports(ctx context.Context, all []*series.Series, her
 	return reports, nil
 }
 
-// reportOf is the address of the newest report of a ledger, and its content where it is to be copied.
+// reportOf returns the address of the newest report of a ledger, and its content if reports are copied.
 func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []byte, error) {
 	if o.reports == linkReports {
-		// A store that no link leads to is not read, run by run, for nothing.
+		// Without a public address of the store there is no link, so the ledger is not read.
 		if _, err := o.addressOf(at, ledger.HTMLKey(0), here); err != nil {
 			return "", nil, err
 		}
@@ -248,7 +247,7 @@ func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []
 		return "", nil, err
 	}
 	if newest == "" {
-		return "", nil, errors.New("it has no report.html")
+		return "", nil, errors.New("no report.html found")
 	}
 	if o.reports == linkReports {
 		address, err := o.addressOf(store.URL(), newest, here)
@@ -258,7 +257,7 @@ func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []
 	return ReportsPrefix + record.SHA256([]byte(at))[:16] + ".html", html.Inert(raw), err
 }
 
-// addressOf is where a browser reads an object of a store.
+// addressOf returns the address at which a browser can read an object of a store.
 func (o *siteOptions) addressOf(base, key, here string) (string, error) {
 	at, err := url.Parse(base)
 	if err != nil {
@@ -269,7 +268,7 @@ func (o *siteOptions) addressOf(base, key, here string) (string, error) {
 		from, to, _ := strings.Cut(served, "=")
 		if rest, ok := strings.CutPrefix(at.String()+"/", strings.TrimSuffix(from, "/")+"/"); ok {
 			if slices.Contains(strings.Split(at.Path, "/"), "..") {
-				return "", errors.New("a browser would look for it above what is served")
+				return "", errors.New("it is outside of the served folder")
 			}
 			return strings.TrimSuffix(to, "/") + "/" + path.Join(rest, key), nil
 		}

@@ -20,16 +20,16 @@ func TestWhereABrowserFindsAReport(t *testing.T) {
 		"in a folder whose name has a blank": {
 			store: "file:///bench/my%20ledgers/one", here: "file:///bench/public", want: "../my%20ledgers/one/" + key,
 		},
-		"where a store is served, without what its URL asks for": {
+		"in a served store, without the query of its URL": {
 			store: "s3://assay/runs/one?endpoint=http://minio:9000", here: "file:///bench/public", served: "s3://assay=https://bench.example.org/l/",
 			want: "https://bench.example.org/l/runs/one/" + key,
 		},
-		"not above what is served": {
-			store: "s3://assay/runs/../../login", here: "file:///bench/public", served: "s3://assay/runs=https://bench.example.org/l", says: "above",
+		"not above the served folder": {
+			store: "s3://assay/runs/../../login", here: "file:///bench/public", served: "s3://assay/runs=https://bench.example.org/l", says: "outside",
 		},
-		"nor by another name of what is above": {
+		"nor through an alias of a parent": {
 			store: "s3://assay/runs/%2e%2e/login", here: "file:///bench/public",
-			served: "s3://assay/runs=https://bench.example.org/l", says: "above",
+			served: "s3://assay/runs=https://bench.example.org/l", says: "outside",
 		},
 		"not in a bucket whose name only begins the same": {
 			store: "s3://assay-other/runs/one", here: "file:///bench/public", served: "s3://assay=https://bench.example.org", says: "--served",

@@ -1,3 +1,4 @@
+// Package ledgers has the commands that analyze, write and set up ledgers.
 package ledgers
 
 import (
@@ -35,31 +36,32 @@ type analyzeOptions struct {
 	wave   int
 	out    string
 	write  bool
-	// mounted are the credentials of a pod, and away is how long it waits for a store.
+	// mounted holds the credentials of a pod, and away the retry period for an unreachable store.
 	mounted podCredentials
 	away    time.Duration
 }
 
-// podCredentials are credentials in the files of a Secret, as the workflows of a run have them: one that is replaced is used at once.
+// podCredentials are credentials in mounted files of a Secret. Rotated credentials are used without a restart.
 type podCredentials struct {
 	folder, secret string
-	// terminationLog is a file that the kubelet reads when the container has ended; empty for none.
+	// terminationLog is the file from which the kubelet reads the termination message; "" for none.
 	terminationLog string
 }
 
-// register adds flags that people have no use for.
+// register adds hidden flags for use in pods.
 func (m *podCredentials) register(flags *pflag.FlagSet) {
-	flags.StringVar(&m.folder, "credentials-dir", "", "folder with the files accessKey and secretKey, in place of the environment")
-	flags.StringVar(&m.secret, "secret", "", "namespace/name of the Secret they are of, for errors")
-	flags.StringVar(&m.terminationLog, "last-words", "", "file that is to say what went wrong")
+	flags.StringVar(&m.folder, "credentials-dir", "",
+		"folder with the files accessKey and secretKey (default: credentials from the environment)")
+	flags.StringVar(&m.secret, "secret", "", "namespace/name of their Secret, for error messages")
+	flags.StringVar(&m.terminationLog, "last-words", "", "file for the termination message")
 	for _, name := range []string{"credentials-dir", "secret", "last-words"} {
 		_ = flags.MarkHidden(name)
 	}
 }
 
-// reportError writes what went wrong where the kubelet, and so the operator, finds it.
+// reportError writes err to the termination log of the container, from which the operator reads it, and returns it.
 func (m *podCredentials) reportError(err error) error {
-	// The kubelet reads no more.
+	// The kubelet truncates longer messages.
 	const most = 4096
 	if err == nil || m.terminationLog == "" {
 		return err
@@ -68,9 +70,8 @@ func (m *podCredentials) reportError(err error) error {
 	return errors.Join(err, os.WriteFile(m.terminationLog, []byte(strings.ToValidUTF8(text[:min(len(text), most)], "")), 0o644))
 }
 
-// exitBeforeOOMKill ends a process of a pod that needs more memory than Go's runtime can keep it to, and leaves why: programs choose how
-// much they report, and of one that the kernel kills nobody learns what it was. The runtime may go beyond its limit by a third, which the
-// pod has room for.
+// exitBeforeOOMKill ends the process with an error when it exceeds the memory limit of the Go runtime by a third. The kernel would kill it
+// without a message at the limit of the pod, which is higher. Trials determine the amount of data.
 func (m *podCredentials) exitBeforeOOMKill(log io.Writer) {
 	limit := debug.SetMemoryLimit(-1)
 	if m.terminationLog == "" || limit == math.MaxInt64 {
@@ -82,8 +83,8 @@ func (m *podCredentials) exitBeforeOOMKill(log io.Writer) {
 			metrics.Read(held)
 			if used := int64(held[0].Value.Uint64() - held[1].Value.Uint64()); used-limit > limit/3 {
 				fmt.Fprintln(log,
-					m.reportError(fmt.Errorf("it takes more than %s to judge what the trials reported, which is more than there is: have "+
-						"them report fewer samples, or histograms of fewer digits; assay analyze judges the ledger where there is more memory",
+					m.reportError(fmt.Errorf("analysis needs more than the available %s of memory; report fewer samples or histograms "+
+						"of fewer digits, or analyze the ledger on a larger machine with assay analyze",
 						quantity.Bytes(used))))
 				os.Exit(cli.ExitError)
 			}
@@ -99,9 +100,9 @@ func NewAnalyzeCommand() *cobra.Command {
 	var options analyzeOptions
 	command := &cobra.Command{
 		Use:   "analyze --ledger URL",
-		Short: "Judge a ledger and print the analysis as JSON",
-		Long: "Judge a ledger, wherever it is, and print the analysis as JSON. The verdict does not change the exit code: 0 means that the " +
-			"ledger was analysed.\n\n" +
+		Short: "Analyze a ledger and print the analysis as JSON",
+		Long: "Analyze a ledger and print the analysis as JSON. The exit code does not depend on the verdict; 0 means that the " +
+			"ledger was analyzed.\n\n" +
 			"An object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay analyze --ledger file:///tmp/my-ledger\n" +
 			"  assay analyze --ledger 's3://assay/runs/default/scan/UID?endpoint=http://minio:9000' --wave 0 --write",
@@ -113,25 +114,25 @@ func NewAnalyzeCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&options.ledger, "ledger", "",
 		"URL of the run's ledger: file:///absolute/folder, file:///absolute/name.tar.zst or s3://bucket/prefix?endpoint=http://host:port")
-	flags.IntVar(&options.wave, "wave", -1, "judge what was measured up to and including this wave")
-	flags.Lookup("wave").DefValue = "the newest"
+	flags.IntVar(&options.wave, "wave", -1, "analyze attempts up to and including this wave")
+	flags.Lookup("wave").DefValue = "newest wave"
 	flags.StringVar(&options.out, "out", "-",
-		"- prints the analysis; a URL writes analysis.json, report.md, report.html, table.csv and attempts.parquet below it instead")
-	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet into the "+
-		"ledger itself, and print a summary instead of the analysis")
+		"URL for analysis.json, report.md, report.html, table.csv and attempts.parquet; - prints the analysis")
+	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet to the "+
+		"ledger and print a summary")
 	options.mounted.register(flags)
-	// People are told at once, and may try again.
-	flags.DurationVar(&options.away, "store-away", 0, "how long to try again while the object store is away")
+	// Interactive users get errors at once by default.
+	flags.DurationVar(&options.away, "store-away", 0, "retry period while the object store is unreachable")
 	_ = flags.MarkHidden("store-away")
 	return command
 }
 
 func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Writer) error {
 	if options.ledger == "" {
-		return cli.UsageError(errors.New("--ledger is missing: name the ledger, e.g. --ledger file:///tmp/my-ledger"))
+		return cli.UsageError(errors.New("--ledger is missing; use a URL such as file:///tmp/my-ledger"))
 	}
 	if options.write && options.out != "-" {
-		return cli.UsageError(errors.New("--write and --out both name where the results go: use one of them"))
+		return cli.UsageError(errors.New("--write and --out are mutually exclusive"))
 	}
 	s, err := options.open(ctx, log)
 	if err != nil {
@@ -166,11 +167,11 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 	return report.Terminal(stdout, result.Experiment, result.Analysis)
 }
 
-// maxOvertaken bounds how often an analysis begins anew: each time another one has made progress.
+// maxOvertaken bounds the restarts of an analysis after concurrent writes.
 const maxOvertaken = 10
 
-// AnalyzeInto judges a ledger and writes what was found into a store. If another analysis wrote there since the reading began, it may have
-// read more: the ledger is read again, so that the newest reading is what stays.
+// AnalyzeInto analyzes a ledger and writes the results to target. If another analysis was written meanwhile, it may have read more
+// attempts, so the ledger is read again.
 func AnalyzeInto(ctx context.Context, store store.Store, wave int, target store.Store) (*Analyzed, error) {
 	for overtaken := 0; ; overtaken++ {
 		derived, err := ledger.ReadDerived(ctx, target, ledger.AnalysisPrefix(wave))
@@ -194,7 +195,7 @@ func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (store.Store, 
 		return nil, cli.UsageError(fmt.Errorf("--ledger: %w", err))
 	}
 	if o.away > 0 {
-		s = store.Patient(s, store.NewAgain(o.away, func(text string) { fmt.Fprintln(log, text) }))
+		s = store.Patient(s, store.NewRetrier(o.away, func(text string) { fmt.Fprintln(log, text) }))
 	}
 	err = s.Check(ctx)
 	if errors.Is(err, store.ErrNoBucket) {
@@ -203,18 +204,18 @@ func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (store.Store, 
 	return s, err
 }
 
-// Analyzed is a judged ledger.
+// Analyzed is the analysis of a ledger with its evidence.
 type Analyzed struct {
 	Experiment *experiment.Experiment
 	Analysis   *analysis.Analysis
 	Evidence   record.Evidence
 }
 
-// AnalyzeLedger judges what the ledger holds up to and including a wave.
+// AnalyzeLedger analyzes the attempts of a ledger up to and including a wave.
 func AnalyzeLedger(ctx context.Context, s store.Store, wave int) (*Analyzed, error) {
 	frozen, err := ledger.ReadExperiment(ctx, s)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, cli.UsageError(fmt.Errorf("%s does not hold the ledger of a run: %w; the URL must end in the run's own prefix", s.URL(),
+		return nil, cli.UsageError(fmt.Errorf("%s is not the ledger of a run: %w; use a URL with the prefix of the run", s.URL(),
 			err))
 	}
 	if err != nil {
@@ -235,8 +236,8 @@ func (a *Analyzed) json() ([]byte, error) {
 	return append(raw, '\n'), nil
 }
 
-// write puts the analysis and what people read of it under analysis/<wave>/. The analysis comes last: whoever waits for it
-// then finds the report as well.
+// write writes the analysis and the reports to analysis/<wave>/. The analysis is written last, so that its presence implies that of the
+// reports.
 func (a *Analyzed) write(ctx context.Context, to *ledger.Derived) error {
 	raw, err := a.json()
 	if err != nil {
@@ -266,7 +267,7 @@ func (a *Analyzed) write(ctx context.Context, to *ledger.Derived) error {
 		{ledger.HTMLKey(wave), page},
 		{ledger.TableKey(wave), report.CSV(a.Experiment, a.Analysis)},
 		{ledger.ParquetKey(wave), attempts},
-		// It lists the attempts that were read, for sha256sum --check and for the next analysis.
+		// The seal lists the attempts that were read, for sha256sum --check and for the next analysis.
 		{ledger.SealKey(wave), selection.Seal(a.Evidence, wave)},
 		{ledger.AnalysisKey(wave), raw},
 	} {

@@ -62,7 +62,7 @@ func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// What comes late is the last block.
+			// The last block arrives late.
 			late := filepath.Join(folder, "attempts", "w000-b0002")
 			if err := os.RemoveAll(late); err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
 				t.Fatal(err)
 			}
 			if unread, err := ledger.CountUnread(ctx, store, 0); err != nil || unread > 0 {
-				t.Errorf("%d attempts are not in the list of what was read (%v)", unread, err)
+				t.Errorf("%d attempts are missing from the seal (%v)", unread, err)
 			}
 			got, err := store.Get(ctx, ledger.AnalysisKey(0))
 			if err != nil {
@@ -108,7 +108,7 @@ func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
 	}
 }
 
-// A run may lose every trial that it may have. Its analysis says so, and can be read by whoever waits for it.
+// A run may lose all its trials. Its analysis still has to be readable.
 func TestAnAnalysisOfARunThatLostEverythingCanBeRead(t *testing.T) {
 	const lost = 100_000
 	result := &analysis.Analysis{Schema: analysis.Schema, Verdict: "NoGo"}

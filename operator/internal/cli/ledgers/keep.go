@@ -21,15 +21,14 @@ type keepOptions struct {
 	mounted                               podCredentials
 }
 
-// NewKeepCommand is what runs beside a block in its pod. People have no use for it.
+// NewKeepCommand returns the hidden command of the sidecar that writes the attempts of a block.
 func NewKeepCommand() *cobra.Command {
 	var options keepOptions
 	command := &cobra.Command{
 		Use:   "keep --ledger URL --listen SOCKET --wave FILE --block ID --executor NAME",
-		Short: "Take the attempts of one block from its runner and write each to the ledger at once",
-		Long: "Take the attempts of one block from its runner and write each to the ledger at once, out of reach of trials. It takes one " +
-			"connection " +
-			"and then waits to be terminated, as a sidecar does.",
+		Short: "Receive the attempts of one block from its runner and write them to the ledger",
+		Long: "Receive the attempts of one block from its runner and write them to the ledger, isolated from trials. The command accepts " +
+			"one connection and then runs until it is terminated, as a sidecar.",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serveKeeper(cmd.Context(), options, cmd.ErrOrStderr())
@@ -39,8 +38,8 @@ func NewKeepCommand() *cobra.Command {
 	flags.StringVar(&options.ledger, "ledger", "", "URL of the run's ledger")
 	flags.StringVar(&options.listen, "listen", "", "path of the socket that the runner connects to")
 	flags.StringVar(&options.wave, "wave", "", "file with the wave")
-	flags.StringVar(&options.block, "block", "", "the block")
-	flags.StringVar(&options.executor, "executor", "", "name of this execution, as in the keys of attempts")
+	flags.StringVar(&options.block, "block", "", "ID of the block")
+	flags.StringVar(&options.executor, "executor", "", "name of this execution in the keys of attempts")
 	options.mounted.register(flags)
 	for _, name := range []string{"ledger", "listen", "wave", "block", "executor"} {
 		_ = command.MarkFlagRequired(name)
@@ -59,27 +58,27 @@ func serveKeeper(ctx context.Context, options keepOptions, log io.Writer) error 
 	}
 	runner, err := keeper.AcceptOne(ctx, options.listen)
 	if errors.Is(err, context.Canceled) {
-		return nil // The pod ended before its block began.
+		return nil // The pod was terminated before its block started.
 	}
 	if err != nil {
 		return err
 	}
 	block := &keeper.Keeper{
 		Store: s, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
-		// A store that is away costs a block its time and nothing else.
-		Again: store.NewAgain(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
+		// An unreachable store only delays the block.
+		Again: store.NewRetrier(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
 		Kills: keeper.MemoryKills, Log: log,
 	}
-	// Asked to end, it first writes what it received: the runner has ended then, and the pod's grace period is the limit.
+	// On termination the received attempts are written first. The runner has exited then, and the grace period of the pod is the limit.
 	if err := errors.Join(block.Serve(context.WithoutCancel(ctx), runner), runner.Close()); err != nil {
-		// The runner fails the pod. A sidecar that ended would be started again and have nothing to do.
+		// The runner fails the pod. If this sidecar exited, the kubelet would only restart it.
 		fmt.Fprintf(log, "keeper: %v\n", options.mounted.reportError(err))
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// blockIn is a block as its wave has it.
+// blockIn reads a block from the file of its wave.
 func blockIn(file, id string) (*record.Block, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/storeusers"
 )
 
-// bucket is what assay ledger create-bucket prints for programs.
+// bucket is the structured output of assay ledger create-bucket.
 type bucket struct {
 	Ledger  string `json:"ledger"`
 	Created bool   `json:"created"`
@@ -29,7 +29,7 @@ func NewLedgerCommand() *cobra.Command {
 	create := &cobra.Command{
 		Use:   "create-bucket --ledger s3://BUCKET?endpoint=URL",
 		Short: "Create the ledger's bucket unless it exists",
-		Long: "Create the ledger's bucket unless it exists, and check that the store refuses to write over what exists. Credentials come " +
+		Long: "Create the ledger's bucket unless it exists, and check that the store rejects overwriting existing objects. Credentials come " +
 			"from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger create-bucket --ledger 's3://assay?endpoint=http://localhost:9000'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,7 +40,7 @@ func NewLedgerCommand() *cobra.Command {
 			if _, err := probeLedger(cmd.Context(), url); err != nil {
 				return err
 			}
-			state := "existed already"
+			state := "already existed"
 			if created {
 				state = "created"
 			}
@@ -54,7 +54,7 @@ func NewLedgerCommand() *cobra.Command {
 	return command
 }
 
-// Trait is what assay ledger probe prints of one, for programs.
+// Trait is the structured result of one check of assay ledger probe.
 type Trait struct {
 	Trait store.Trait `json:"trait"`
 	OK    bool        `json:"ok"`
@@ -80,10 +80,10 @@ func newProbeCommand() *cobra.Command {
 	var url, form string
 	command := &cobra.Command{
 		Use:   "probe --ledger s3://BUCKET?endpoint=URL",
-		Short: "Check what an object store does of what Assay asks of one",
-		Long: "Check what an object store does of what Assay asks of one. It writes one small object, runs/assay-write-probe, and leaves it " +
-			"there. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.\n\n" +
-			"Exit code 1 when the store ignores the conditions of a write, or cannot be reached or written.",
+		Short: "Check the features of an object store that Assay uses",
+		Long: "Check the features of an object store that Assay uses. The command writes one small object, runs/assay-write-probe, and " +
+			"does not remove it. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.\n\n" +
+			"The exit code is 1 if the store ignores preconditions of writes, is unreachable or rejects writes.",
 		Example: "  assay ledger probe --ledger 's3://assay?endpoint=http://localhost:9000'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			traits, err := probeLedger(cmd.Context(), url)
@@ -110,18 +110,17 @@ func newProbeCommand() *cobra.Command {
 	return command
 }
 
-// newProvisionCommand is what the chart's job runs beside a bundled MinIO.
+// newProvisionCommand returns the command of the chart job for the bundled MinIO.
 func newProvisionCommand() *cobra.Command {
 	var url, folder, form string
 	var create bool
 	command := &cobra.Command{
 		Use:   "provision --ledger s3://BUCKET?endpoint=URL --users FOLDER",
 		Short: "Create the users of a MinIO for the operator and every run namespace",
-		Long: "Create the users of a MinIO whose secret keys are in the folder, one file each. The file operator is the operator's, " +
-			"metrics is Prometheus', run.NAMESPACE is for measuring and analysing in a namespace, read.NAMESPACE for only reading there. " +
-			"Their access keys begin with assay., and other users whose keys do are removed. From then on the bucket keeps objects that are " +
-			"overwritten. " +
-			"Credentials of an administrator come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+		Long: "Create the users of a MinIO whose secret keys are in the folder, one file each: operator for the operator, metrics for " +
+			"Prometheus, run.NAMESPACE for runs and analyses of a namespace, and read.NAMESPACE for read access to it. Access keys begin " +
+			"with assay. and other users with such keys are removed. Versioning of the bucket is enabled. Credentials of " +
+			"an administrator come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger provision --ledger 's3://assay?endpoint=http://localhost:9000' --users /etc/assay/users",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			users, err := storeusers.Read(folder)
@@ -140,11 +139,11 @@ func newProvisionCommand() *cobra.Command {
 			if err := store.KeepVersions(cmd.Context(), url, store.Options{}); err != nil {
 				return err
 			}
-			return cli.PrintAnswer(cmd.OutOrStdout(), form, done, "%s has %d users, %d were removed\n", url, len(done.Users), len(done.Removed))
+			return cli.PrintAnswer(cmd.OutOrStdout(), form, done, "%s has %d users, %d removed\n", url, len(done.Users), len(done.Removed))
 		},
 	}
 	command.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
-	command.Flags().StringVar(&folder, "users", "", "folder with the users' secret keys, as a mounted Secret has them")
+	command.Flags().StringVar(&folder, "users", "", "folder with the users' secret keys, such as a mounted Secret")
 	command.Flags().BoolVar(&create, "create-bucket", false, "create the bucket unless it exists")
 	_ = command.MarkFlagRequired("ledger")
 	_ = command.MarkFlagRequired("users")
@@ -156,14 +155,14 @@ func newMetricsTokenCommand() *cobra.Command {
 	var file, form string
 	command := &cobra.Command{
 		Use:   "metrics-token",
-		Short: "Sign a token with which Prometheus reads a MinIO's metrics",
-		Long: "Sign a token with which Prometheus reads a MinIO's metrics. The key of the user metrics comes from AWS_ACCESS_KEY_ID and " +
-			"AWS_SECRET_ACCESS_KEY: with the token only metrics can be read.",
+		Short: "Create a token for the metrics endpoint of a MinIO",
+		Long: "Create a token with which Prometheus can read only the metrics of a MinIO, signed with the key of the user metrics from " +
+			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger metrics-token --file /etc/prometheus/token",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			access, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
 			if access == "" || secret == "" {
-				return cli.UsageError(errors.New("no key to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"))
+				return cli.UsageError(errors.New("signing key is missing; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"))
 			}
 			token, err := storeusers.MetricsToken(access, secret, time.Now())
 			if err != nil {
@@ -176,7 +175,7 @@ func newMetricsTokenCommand() *cobra.Command {
 			return cli.PrintAnswer(cmd.OutOrStdout(), form, map[string]string{"token": token}, "%s\n", token)
 		},
 	}
-	command.Flags().StringVar(&file, "file", "", "file to write it to, in place of printing it")
+	command.Flags().StringVar(&file, "file", "", "file for the token (default: standard output)")
 	cli.AddOutput(command, &form, "text", "json", "yaml")
 	return command
 }

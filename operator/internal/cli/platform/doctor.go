@@ -1,3 +1,4 @@
+// Package platform has the commands that check nodes and the installation.
 package platform
 
 import (
@@ -24,7 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 )
 
-// finding is one thing that doctor looked at. One that is OK and has a remedy is nothing that runs need.
+// finding is the result of one check. A finding that is OK and has a remedy is a recommendation.
 type finding struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
@@ -36,11 +37,10 @@ func NewDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var form, system string
 	command := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the installation: what is missing, and what to do",
-		Long: "Check that everything a run needs is there: the API, the operator, the object store, Argo, the ledger's Secret, templates " +
-			"and nodes. " +
-			"The operator itself is asked whether it can use the store and Argo. assay preflight shows which isolation a node can provide.\n\n" +
-			"Exit code 1 when something that runs need is missing.",
+		Short: "Check the installation and suggest remedies",
+		Long: "Check the requirements of runs: the API, the operator, the object store, Argo, the ledger's Secret, templates " +
+			"and nodes. The operator reports whether it can use the store and Argo. assay preflight shows the isolation that nodes provide.\n\n" +
+			"The exit code is 1 if a requirement is not met.",
 		Example: "  assay doctor\n  assay doctor -n team-a --system-namespace assay-system -o json",
 		RunE: cli.WithCluster(flags, func(cmd *cobra.Command, cluster *cli.Cluster, _ []string) error {
 			kinds, err := servedKinds(cluster)
@@ -53,17 +53,17 @@ func NewDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				return err
 			}
 			if slices.ContainsFunc(findings, func(f finding) bool { return !f.OK }) {
-				return errors.New("something that runs need is missing")
+				return errors.New("the installation is incomplete")
 			}
 			return nil
 		}),
 	}
 	cli.AddOutput(command, &form, "table", "json", "yaml")
-	command.Flags().StringVar(&system, "system-namespace", "assay-system", "namespace that Assay is installed in")
+	command.Flags().StringVar(&system, "system-namespace", "assay-system", "namespace of the Assay installation")
 	return command
 }
 
-// servedKinds are the kinds that the API server knows, as group/version/Kind. A group that does not answer is left out.
+// servedKinds returns the kinds that the API server serves, as group/version/Kind. Groups whose discovery fails are omitted.
 func servedKinds(cluster *cli.Cluster) (map[string]bool, error) {
 	discover, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
 	if err != nil {
@@ -71,7 +71,7 @@ func servedKinds(cluster *cli.Cluster) (map[string]bool, error) {
 	}
 	_, lists, err := discover.ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("ask %s what it serves: %w", cluster.Config.Host, err)
+		return nil, fmt.Errorf("discover the APIs of %s: %w", cluster.Config.Host, err)
 	}
 	kinds := map[string]bool{}
 	for _, list := range lists {
@@ -82,7 +82,7 @@ func servedKinds(cluster *cli.Cluster) (map[string]bool, error) {
 	return kinds, nil
 }
 
-// examine looks at everything a run in the namespace needs.
+// examine checks all requirements of runs in the namespace.
 func examine(ctx context.Context, reader client.Reader, kinds map[string]bool, namespace, system string, ask question) []finding {
 	out := []finding{
 		served(kinds, "assay.dev/v1alpha1/BenchmarkRun",
@@ -112,17 +112,17 @@ func served(kinds map[string]bool, kind, remedy string) finding {
 	if kinds[kind] {
 		return finding{Check: kind, OK: true, Found: "served"}
 	}
-	return finding{Check: kind, Found: "the API server does not know this kind", Remedy: remedy}
+	return finding{Check: kind, Found: "not served by the API server", Remedy: remedy}
 }
 
-// deployments checks which of the platform's own programs are not ready.
+// deployments checks the readiness of the deployments of Assay.
 func deployments(ctx context.Context, reader client.Reader, system string) []finding {
 	var list appsv1.DeploymentList
 	if err := reader.List(ctx, &list, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/part-of": "assay"}); err != nil {
 		return []finding{{Check: "deployments in " + system, Found: err.Error(), Remedy: "doctor needs to list deployments in " + system}}
 	}
 	if len(list.Items) == 0 {
-		return []finding{{Check: "deployments in " + system, Found: "none of Assay's",
+		return []finding{{Check: "deployments in " + system, Found: "no deployment of Assay",
 			Remedy: "install charts/assay there, or name its namespace with --system-namespace"}}
 	}
 	var out []finding
@@ -149,7 +149,7 @@ func templates(ctx context.Context, reader client.Reader, namespace string) find
 	for _, template := range list.Items {
 		names = append(names, template.Name)
 	}
-	f.OK, f.Found = true, cmp.Or(strings.Join(names, ", "), "none: runs here need their template inline")
+	f.OK, f.Found = true, cmp.Or(strings.Join(names, ", "), "none; runs in this namespace need an inline template")
 	return f
 }
 

@@ -31,7 +31,7 @@ func TestDoctor(t *testing.T) {
 		"argoproj.io/v1alpha1/Workflow": true}
 	operator := func(ready int32, args ...string) client.Object {
 		return &appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "assay-system", Name: "assay-operator", Labels: bundledKinds},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "assay-system", Name: "assay-operator", Labels: operatorLabels},
 			Spec: appsv1.DeploymentSpec{
 				Replicas: ptr.To[int32](2),
 				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: args}}}},
@@ -66,7 +66,7 @@ func TestDoctor(t *testing.T) {
 		objects []client.Object
 		missing string // part of the one check that fails; empty when all is well
 		remedy  string
-		says    *dependencies.Report // what the operator says, if not that all is well
+		says    *dependencies.Report // answer of the operator; by default everything is ready
 		mute    error
 	}{
 		"all is well":                       {kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(false), template}},
@@ -83,12 +83,12 @@ func TestDoctor(t *testing.T) {
 			}),
 		},
 		"Argo's CRDs are older than needed": {
-			kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(false)}, missing: "Argo", remedy: "see what was found",
+			kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(false)}, missing: "Argo", remedy: "see the finding",
 			says: broken(func(r *dependencies.Report) {
 				r.Engine = dependencies.Finding{Name: "Argo", Reason: "EngineTooOld", Found: "spec.x"}
 			}),
 		},
-		"nobody reads the metrics, which runs do not need": {
+		"Prometheus is missing, which runs do not need": {
 			kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(false)},
 			says: broken(func(r *dependencies.Report) {
 				r.Prometheus = dependencies.Finding{Found: "nobody", Remedy: "bundled"}
@@ -121,7 +121,7 @@ func TestDoctor(t *testing.T) {
 		"the authority's Secret is missing": {
 			kinds: allKinds, objects: []client.Object{operator(2, "--ledger-ca-secret=ca"), secret(keys), node(false)}, missing: "Secret default/ca", remedy: "create the Secret",
 		},
-		"pods with an identity of their own need no Secret": {
+		"pods with a workload identity need no Secret": {
 			kinds: allKinds, objects: []client.Object{operator(2, "--ledger-secret="), node(false)},
 		},
 		"every node is cordoned": {kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(true)}, missing: "nodes", remedy: "kubectl get nodes"},

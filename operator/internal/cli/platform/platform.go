@@ -24,16 +24,16 @@ import (
 	"assay.dev/assay/operator/internal/executor/argo"
 )
 
-// question asks the operator how what it needs stands.
+// question requests the state of its dependencies from the operator.
 type question func(context.Context) (*dependencies.Report, error)
 
-// askTimeout is above what the operator itself waits for its store.
+// askTimeout exceeds the timeout of the operator for its store.
 const askTimeout = 20 * time.Second
 
-// mostReport is more than the states of what the operator needs take.
-const mostReport = 1 << 20
+// maxReport is the maximum size of the answer in bytes.
+const maxReport = 1 << 20
 
-// askOperator reaches the operator through a port-forward, which works wherever kubectl does. It answers within its pod only.
+// askOperator queries the operator through a port-forward, because it listens inside its pod only.
 func askOperator(ctx context.Context, cluster *cli.Cluster, system string) (*dependencies.Report, error) {
 	pod, err := operatorPod(ctx, cluster, system)
 	if err != nil {
@@ -55,39 +55,39 @@ func askOperator(ctx context.Context, cluster *cli.Cluster, system string) (*dep
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers HTTP %d: it may be older than this assay", response.StatusCode)
+		return nil, fmt.Errorf("HTTP status %d; the operator may be older than this assay", response.StatusCode)
 	}
 	var report dependencies.Report
-	if err := json.NewDecoder(io.LimitReader(response.Body, mostReport)).Decode(&report); err != nil {
-		return nil, fmt.Errorf("invalid answer: %w", err)
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxReport)).Decode(&report); err != nil {
+		return nil, fmt.Errorf("invalid response: %w", err)
 	}
 	return &report, nil
 }
 
-// bundledKinds selects the operator's own objects.
-var bundledKinds = client.MatchingLabels{"app.kubernetes.io/part-of": "assay", "app.kubernetes.io/component": "operator"}
+// operatorLabels select the objects of the operator.
+var operatorLabels = client.MatchingLabels{"app.kubernetes.io/part-of": "assay", "app.kubernetes.io/component": "operator"}
 
 func operatorPod(ctx context.Context, reader client.Reader, system string) (*corev1.Pod, error) {
 	var list corev1.PodList
-	if err := reader.List(ctx, &list, client.InNamespace(system), bundledKinds); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(system), operatorLabels); err != nil {
 		return nil, err
 	}
 	if pod := cli.FirstReadyPod(list.Items); pod != nil {
 		return pod, nil
 	}
-	return nil, fmt.Errorf("namespace %s has no pod of an operator that is ready", system)
+	return nil, fmt.Errorf("no ready operator pod in namespace %s", system)
 }
 
-// platform is what the operator says of what it needs, or why it cannot be asked.
+// platform returns the state of the dependencies as the operator reports it, or the reason that it cannot be queried.
 func platform(report *dependencies.Report, err error) []finding {
 	if err != nil {
-		return []finding{{Check: "ledger and Argo", Found: "the operator cannot be asked: " + err.Error(),
-			Remedy: "doctor needs to port-forward to the operator's pod; the conditions of a run say the same: assay get NAME"}}
+		return []finding{{Check: "ledger and Argo", Found: "query the operator: " + err.Error(),
+			Remedy: "doctor needs permission to port-forward to the operator's pod; otherwise see the conditions of a run: assay get NAME"}}
 	}
 	return []finding{
 		fromOperator("ledger", report.Ledger, "see the operator's logs"),
-		fromOperator(report.Engine.Name, report.Engine, "see what was found"),
-		// Runs work without.
+		fromOperator(report.Engine.Name, report.Engine, "see the finding"),
+		// Prometheus is optional.
 		{Check: "Prometheus", OK: true, Found: report.Prometheus.Found, Remedy: report.Prometheus.Remedy},
 	}
 }
@@ -100,7 +100,7 @@ func fromOperator(check string, state dependencies.Finding, remedy string) findi
 	return out
 }
 
-// setup is what the operator was started with; the zero value is what charts/assay starts it with.
+// setup holds the arguments of the operator. The zero value has the defaults of charts/assay.
 type setup struct {
 	flags          map[string]string
 	present, ready bool
@@ -108,7 +108,7 @@ type setup struct {
 
 func findInstallation(ctx context.Context, reader client.Reader, system string) (setup, error) {
 	var list appsv1.DeploymentList
-	if err := reader.List(ctx, &list, client.InNamespace(system), bundledKinds); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(system), operatorLabels); err != nil {
 		return setup{}, err
 	}
 	out := setup{flags: map[string]string{}, present: len(list.Items) > 0}
@@ -132,7 +132,7 @@ func (i setup) flag(name, otherwise string) string {
 	return otherwise
 }
 
-// namespace reports whether the operator watches the namespace at all.
+// namespace checks whether the operator watches the namespace.
 func (i setup) namespace(namespace, system string) []finding {
 	all := i.flag("namespaces", "")
 	if all == "" || slices.Contains(strings.Split(all, ","), namespace) {
@@ -144,7 +144,7 @@ func (i setup) namespace(namespace, system string) []finding {
 	}}
 }
 
-// secrets looks for what pods of the namespace read to reach the object store.
+// secrets checks the Secrets with which pods of the namespace reach the object store.
 func (i setup) secrets(ctx context.Context, reader client.Reader, namespace string) []finding {
 	var out []finding
 	if name := i.flag("ledger-secret", "assay-ledger"); name != "" {
@@ -164,22 +164,22 @@ func secret(ctx context.Context, reader client.Reader, namespace, name string, k
 	empty := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return len(object.Data[key]) > 0 })
 	switch {
 	case apierrors.IsNotFound(err):
-		f.Found, f.Remedy = "missing", "add "+namespace+" to runNamespaces of charts/assay, or create the Secret if it is your own"
+		f.Found, f.Remedy = "missing", "add "+namespace+" to runNamespaces of charts/assay, or create the Secret if you manage it yourself"
 	case err != nil:
 		f.Found, f.Remedy = err.Error(), "doctor needs to read this Secret"
 	case len(empty) > 0:
-		f.Found, f.Remedy = strings.Join(empty, " and ")+" is empty", "give it the keys "+strings.Join(keys, " and ")
+		f.Found, f.Remedy = strings.Join(empty, " and ")+" is empty", "add the keys "+strings.Join(keys, " and ")
 	default:
 		f.OK, f.Found = true, "has "+strings.Join(keys, " and ")
 	}
 	return f
 }
 
-// argoControllers looks at the versions of all workflow controllers: only their images show them.
+// argoControllers checks the versions of all workflow controllers, as found in their images.
 func argoControllers(ctx context.Context, reader client.Reader) []finding {
 	var list appsv1.DeploymentList
 	if err := reader.List(ctx, &list); err != nil {
-		return nil // The operator reports whether Argo can be used to those who may not list every namespace.
+		return nil // Without permission to list all namespaces, the report of the operator has to suffice.
 	}
 	var out []finding
 	for _, deployment := range list.Items {
@@ -199,16 +199,16 @@ func argoControllers(ctx context.Context, reader client.Reader) []finding {
 	return out
 }
 
-// controllerImage finds the version in the image of a workflow controller. One that is pinned by digest alone has none.
+// controllerImage matches the version in the image of a workflow controller. Images pinned by digest alone do not match.
 var controllerImage = regexp.MustCompile(`(?:^|/)workflow-controller:(v?[0-9][^@]*)`)
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// numbers are the major and the minor version.
+// numbers returns the major and the minor version.
 func numbers(version string) []int {
 	var out []int
 	for _, text := range digits.FindAllString(version, 2) {
-		number, _ := strconv.Atoi(text) // Digits only; one too long for an int is new enough.
+		number, _ := strconv.Atoi(text) // The text has only digits; on overflow Atoi returns the largest int.
 		out = append(out, number)
 	}
 	return out

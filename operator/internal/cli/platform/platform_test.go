@@ -17,11 +17,11 @@ func TestARunThatThePlatformCannotRunIsToldSo(t *testing.T) {
 		installed []finding
 		want      string
 	}{
-		"nothing is missing":     {nil, fine, ""},
-		"nobody could be asked":  {nil, nil, ""},
-		"the ledger is missing":  {nil, missing, "the platform lacks something that run.yaml needs"},
-		"no node is good enough": {[]string{"a"}, fine, "1 demands of run.yaml cannot be met"},
-		"both":                   {[]string{"a"}, missing, "and the platform lacks something"},
+		"nothing is missing":           {nil, fine, ""},
+		"the operator was not queried": {nil, nil, ""},
+		"the ledger is missing":        {nil, missing, "the installation is incomplete for run.yaml"},
+		"no node is good enough":       {[]string{"a"}, fine, "run.yaml has 1 unmet requirement"},
+		"both":                         {[]string{"a"}, missing, "and the installation is incomplete"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := cannotRun("run.yaml", &preflight.Answer{Unmet: tc.unmet}, tc.installed)
@@ -49,7 +49,7 @@ func TestFindingsArePrintedWithTheirRemedies(t *testing.T) {
 
 func TestDoctor_HostileTextIsEscaped(t *testing.T) {
 	for name, print := range map[string]func(io.Writer) error{
-		"what doctor found": func(out io.Writer) error {
+		"findings of doctor": func(out io.Writer) error {
 			return printFindings(out, "table", []finding{{Check: clitest.Hostile, Found: clitest.Hostile, Remedy: clitest.Hostile}})
 		},
 	} {

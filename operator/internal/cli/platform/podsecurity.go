@@ -9,20 +9,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// enforceLabel is what a namespace says of the pods it takes; every pod that Assay and Argo make is restricted.
+// enforceLabel is the label of a namespace with its Pod Security level. All pods of Assay and Argo meet the level restricted.
 const enforceLabel, restricted = "pod-security.kubernetes.io/enforce", "restricted"
 
-// podSecurity reports whether a namespace with runs takes pods that are not restricted. Runs work either way: what differs is what else
-// whoever may create runs there can start. Those who may not read the namespace get no finding.
+// podSecurity recommends the level restricted for a namespace that admits other pods. Runs work in either case, but users who can create
+// runs there could start less restricted pods. Without permission to read the namespace it returns nothing.
 func podSecurity(ctx context.Context, reader client.Reader, namespace string) []finding {
 	var object corev1.Namespace
 	if err := reader.Get(ctx, types.NamespacedName{Name: namespace}, &object); err != nil {
 		return nil
 	}
-	level := cmp.Or(object.Labels[enforceLabel], "nothing")
+	level := cmp.Or(object.Labels[enforceLabel], "no level")
 	out := finding{Check: "Pod Security of namespace " + namespace, OK: true, Found: enforceLabel + " enforces " + level}
 	if level != restricted {
-		out.Remedy = "runs need no more than restricted pods: kubectl label namespace " + namespace + " " + enforceLabel + "=" + restricted +
+		out.Remedy = "runs need only restricted pods: kubectl label namespace " + namespace + " " + enforceLabel + "=" + restricted +
 			" --overwrite"
 	}
 	return []finding{out}

@@ -14,8 +14,8 @@ func TestDoctorSaysWhichPodsANamespaceTakes(t *testing.T) {
 		seen, remedy string
 	}{
 		"restricted ones only": {map[string]string{enforceLabel: "restricted"}, "pod-security.kubernetes.io/enforce enforces restricted", ""},
-		"baseline ones":        {map[string]string{enforceLabel: "baseline"}, "pod-security.kubernetes.io/enforce enforces baseline", "runs need no more than restricted pods: kubectl label namespace team pod-security.kubernetes.io/enforce=restricted --overwrite"},
-		"any":                  {nil, "pod-security.kubernetes.io/enforce enforces nothing", "runs need no more than restricted pods: kubectl label namespace team pod-security.kubernetes.io/enforce=restricted --overwrite"},
+		"baseline ones":        {map[string]string{enforceLabel: "baseline"}, "pod-security.kubernetes.io/enforce enforces baseline", "runs need only restricted pods: kubectl label namespace team pod-security.kubernetes.io/enforce=restricted --overwrite"},
+		"any":                  {nil, "pod-security.kubernetes.io/enforce enforces no level", "runs need only restricted pods: kubectl label namespace team pod-security.kubernetes.io/enforce=restricted --overwrite"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reader := fake.NewClientBuilder().WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team",

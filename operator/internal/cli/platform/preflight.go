@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/preflight"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 type preflightOptions struct {
@@ -34,24 +35,23 @@ func NewPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var options preflightOptions
 	command := &cobra.Command{
 		Use:   "preflight",
-		Short: "Show which isolation this cluster or machine can provide, and how to get what is missing",
-		Long: "Show for every node which isolation it can provide to a block: claim, whether it is supported, " +
-			"what was found, and how to get it. " +
-			"With --local the runner checks this machine, from the CPUs that a block would get.\n\n" +
-			"On a cluster the operator is asked whether it can use the object store and Argo. " +
-			"With -f the run's own demands are checked too: exit code 1 when no node can meet one of them, or the platform cannot run it.",
+		Short: "Show the isolation that this cluster or machine can provide",
+		Long: "Show for every node the isolation that it can provide to a block: claim, support, finding and remedy. " +
+			"With --local the runner checks this machine on the CPUs of a block.\n\n" +
+			"On a cluster the operator reports whether it can use the object store and Argo. " +
+			"With -f the requirements of a run are checked; the exit code is 1 if no node meets one of them or the installation is incomplete.",
 		Example: "  assay preflight\n  assay preflight --local -f run.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runPreflight(cmd.Context(), flags, options, cmd.OutOrStdout())
 		},
 	}
 	command.Flags().BoolVar(&options.here, "local", false, "check this machine instead of a cluster")
-	command.Flags().StringVarP(&options.file, "filename", "f", "", "file with a BenchmarkRun whose demands are checked")
+	command.Flags().StringVarP(&options.file, "filename", "f", "", "file with a BenchmarkRun whose requirements are checked")
 	cli.AddOutput(command, &options.form, "table", "json", "yaml")
 	_ = command.RegisterFlagCompletionFunc("filename", cli.CompleteManifests)
-	command.Flags().StringVar(&options.system, "system-namespace", "assay-system", "namespace that Assay is installed in")
+	command.Flags().StringVar(&options.system, "system-namespace", "assay-system", "namespace of the Assay installation")
 	command.Flags().StringArrayVar(&options.binDirs, "bin-dir", nil,
-		"folder with assay-runner, for --local; may be repeated (default: the folder of assay itself)")
+		"folder with assay-runner, for --local; may be repeated (default: the folder of assay)")
 	return command
 }
 
@@ -78,7 +78,7 @@ func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, opt
 	}
 	done, err := cli.PrintStructured(out, options.form, preflightAnswer{machines, installed, answer})
 	if !done {
-		if len(installed) > 0 { // What the operator says of what it needs stands above the nodes.
+		if len(installed) > 0 { // The findings of the operator are printed above the nodes.
 			err = printFindings(out, "table", installed)
 			fmt.Fprintln(out)
 		}
@@ -90,21 +90,21 @@ func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, opt
 	return cannotRun(options.file, answer, installed)
 }
 
-// cannotRun explains what keeps the run in a file from running; nil when nothing that is known does.
+// cannotRun returns the unmet requirements of the run as an error, or nil.
 func cannotRun(file string, answer *preflight.Answer, installed []finding) error {
 	missing := slices.ContainsFunc(installed, func(f finding) bool { return !f.OK })
 	switch {
 	case len(answer.Unmet) > 0 && missing:
-		return fmt.Errorf("%d demands of %s cannot be met, and the platform lacks something that it needs", len(answer.Unmet), file)
+		return fmt.Errorf("%s has %s and the installation is incomplete", file, quantity.Count(len(answer.Unmet), "unmet requirement"))
 	case len(answer.Unmet) > 0:
-		return fmt.Errorf("%d demands of %s cannot be met", len(answer.Unmet), file)
+		return fmt.Errorf("%s has %s", file, quantity.Count(len(answer.Unmet), "unmet requirement"))
 	case missing:
-		return fmt.Errorf("the platform lacks something that %s needs", file)
+		return fmt.Errorf("the installation is incomplete for %s", file)
 	}
 	return nil
 }
 
-// demands are those of the run in a file; nil without a file.
+// demands returns the requirements of the run in a file, or nil without a file.
 func demands(file string) (*assayv1alpha1.BenchmarkRunSpec, error) {
 	if file == "" {
 		return nil, nil
@@ -142,7 +142,7 @@ func inspectMachine(ctx context.Context, binDirs []string, spec *assayv1alpha1.B
 	return []preflight.Machine{preflight.FromSurvey(survey)}, nil
 }
 
-// inspectCluster looks at the nodes, and asks the operator how the rest stands.
+// inspectCluster inspects the nodes and queries the operator.
 func inspectCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, system string) ([]preflight.Machine, []finding, error) {
 	cluster, err := cli.Connect(flags)
 	if err != nil {
@@ -155,11 +155,11 @@ func inspectCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, s
 	installed, err := findInstallation(ctx, cluster, system)
 	if err != nil {
 		return machines, []finding{{Check: "platform", OK: true, Found: err.Error(),
-			Remedy: "to check the object store and Argo, preflight needs to list deployments in " + system}}, nil
+			Remedy: "preflight needs permission to list deployments in " + system + " to check the object store and Argo"}}, nil
 	}
 	if !installed.present {
-		// Before an installation there is nobody to ask, and nothing is wrong with that.
-		return machines, []finding{{Check: "platform", OK: true, Found: "no operator is in " + system,
+		// Preflight is also used before the installation.
+		return machines, []finding{{Check: "platform", OK: true, Found: "no operator in " + system,
 			Remedy: "install charts/assay, or name its namespace with --system-namespace"}}, nil
 	}
 	return machines, platform(askOperator(ctx, cluster, system)), nil
@@ -171,7 +171,7 @@ func inspectNodes(ctx context.Context, cluster *cli.Cluster) ([]preflight.Machin
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
 	if len(nodes.Items) == 0 {
-		return nil, errors.New("the cluster has no node")
+		return nil, errors.New("the cluster has no nodes")
 	}
 	clients, err := kubernetes.NewForConfig(cluster.Config)
 	if err != nil {
@@ -185,14 +185,14 @@ func inspectNodes(ctx context.Context, cluster *cli.Cluster) ([]preflight.Machin
 	return out, nil
 }
 
-// kubeletConfig asks a node's kubelet, through the API server, how it is configured.
+// kubeletConfig reads the configuration of a kubelet through the API server.
 func kubeletConfig(ctx context.Context, clients kubernetes.Interface, node string) (*preflight.KubeletConfig, error) {
 	result := clients.CoreV1().RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy").Suffix("configz").Do(ctx)
-	// Only this error holds what the API server says.
+	// Only this error has the message of the API server.
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
-	raw, _ := result.Raw() // Its error is the same one.
+	raw, _ := result.Raw() // Raw returns the same error.
 	var answer struct {
 		KubeletConfig *preflight.KubeletConfig `json:"kubeletconfig"`
 	}
@@ -200,12 +200,12 @@ func kubeletConfig(ctx context.Context, clients kubernetes.Interface, node strin
 		return nil, err
 	}
 	if answer.KubeletConfig == nil {
-		return nil, errors.New("its configz has no kubeletconfig")
+		return nil, errors.New("configz has no kubeletconfig")
 	}
 	return answer.KubeletConfig, nil
 }
 
-// preflightAnswer is what assay preflight prints for programs.
+// preflightAnswer is the structured output of assay preflight.
 type preflightAnswer struct {
 	Machines []preflight.Machine `json:"machines"`
 	Platform []finding           `json:"platform,omitempty"`

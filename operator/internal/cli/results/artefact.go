@@ -18,13 +18,13 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// storedForms are the forms that lie ready beside an analysis and cannot be made of it alone. Those that can are made: a table or a text
-// that lies there may be whatever somebody with a key of the ledger wrote in its place.
+// storedForms are the forms that are read from the ledger because they need the evidence. All other forms are rendered from the analysis,
+// because the stored objects may have been replaced by users with keys for the ledger.
 var storedForms = map[string]func(wave int) string{
 	"html": ledger.HTMLKey, "json": ledger.AnalysisKey, "parquet": ledger.ParquetKey,
 }
 
-// render is the answer of a run in one form: as it lies in the ledger, or made from the evidence where that is older than the form.
+// render returns the results in one form. Stored forms that the ledger lacks are rendered from the evidence.
 func render(ctx context.Context, j *cli.AnalyzedLedger, form string) ([]byte, error) {
 	if key, ok := storedForms[form]; ok {
 		raw, err := j.Store.Get(ctx, key(j.Wave))
@@ -65,7 +65,7 @@ func render(ctx context.Context, j *cli.AnalyzedLedger, form string) ([]byte, er
 	}
 	found := j.Analysis
 	if found.MoreExcluded > 0 {
-		// What it does not name as excluded would be taken for used.
+		// Exclusions that the stored analysis omits would count as used.
 		found = analyze.Evidence(j.Experiment, evidence, j.Wave)
 	}
 	switch form {
@@ -76,11 +76,11 @@ func render(ctx context.Context, j *cli.AnalyzedLedger, form string) ([]byte, er
 	case "benchstat":
 		return export.Benchstat(j.Experiment, found, evidence)
 	default:
-		return nil, fmt.Errorf("form %q has no writer", form)
+		return nil, fmt.Errorf("no renderer for form %q", form)
 	}
 }
 
-// attempts are all of them as they were written, on one line each.
+// attempts returns all attempts as JSON, one per line.
 func attempts(ctx context.Context, j *cli.AnalyzedLedger) ([]byte, error) {
 	var out bytes.Buffer
 	err := ledger.EachAttempt(ctx, j.Store, func(key string, raw []byte) error {

@@ -20,12 +20,11 @@ func NewCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var form string
 	command := &cobra.Command{
 		Use:   "compare A B",
-		Short: "Set two runs side by side, figure by figure",
-		Long: "Set two runs side by side. A and B are each what NAME is to assay results: a run, the folder of a ledger, or its URL.\n\n" +
-			"This gives no verdict: trials of two runs did not run beside each other, so whatever changed between them is in the ratios and not " +
-			"in their intervals. " +
-			"To decide, make both versions arms of one run. Runs from different machines get no ratio; " +
-			"the fingerprint's keys that differ are named.",
+		Short: "Compare the results of two runs",
+		Long: "Compare the results of two runs. A and B are runs, or folders or URLs of ledgers, as for assay results.\n\n" +
+			"There is no verdict, because the trials of two runs are not interleaved. Their intervals do not cover drift between the runs. " +
+			"For a decision, make both versions arms of one run. Runs on machines with different fingerprints have no ratios; the " +
+			"differing keys are printed instead.",
 		Example:           "  assay compare scan-monday scan-friday\n  assay compare out/before out/after -o json",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: cli.CompleteRunsOrFolders(flags, 2),
@@ -56,7 +55,7 @@ func NewCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 func printComparison(to io.Writer, c compare.Comparison) error {
 	out := &strings.Builder{}
 	if len(c.Environment) > 0 {
-		cli.PrintLine(out, "%s and %s ran on machines that cannot be compared; there are no ratios. What differs:\n", c.A, c.B)
+		cli.PrintLine(out, "%s and %s have no ratios, because the fingerprints of their machines differ:\n", c.A, c.B)
 		for _, d := range c.Environment {
 			cli.PrintLine(out, "  %s: %s and %s\n", d.Key, d.A, d.B)
 		}
@@ -87,8 +86,8 @@ func printComparison(to io.Writer, c compare.Comparison) error {
 	each("only in %s: %s\n", c.B, c.OnlyB)
 	each("warning of %s: %s\n", c.A, c.WarningsA)
 	each("warning of %s: %s\n", c.B, c.WarningsB)
-	cli.PrintLine(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %s "+
-		"intervals. To decide, make both arms of one run.\n", report.Confidence(c.Confidence))
+	cli.PrintLine(out, "\nThe runs were not interleaved, so that the %s intervals do not cover drift between them. For a decision, make both "+
+		"versions arms of one run.\n", report.Confidence(c.Confidence))
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err
 }

@@ -16,7 +16,7 @@ func TestAComparisonSaysTheConfidenceOfEachColumn(t *testing.T) {
 	if err := printComparison(&out, compare.Comparison{ConfidenceA: 0.995, ConfidenceB: 0.57, Confidence: 0.57}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"A [99.5 %]  B [57 %]  B/A [57 %]", "not in their 57 % intervals"} {
+	for _, want := range []string{"A [99.5 %]  B [57 %]  B/A [57 %]", "the 57 % intervals do not cover drift"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

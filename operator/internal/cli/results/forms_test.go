@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/test/clitest"
 )
 
-// An analysis that does not name all that is excluded would have the rest taken for used: what other tools read is of the ledger then.
+// An analysis with omitted exclusions would count the rest as used, so exports are rendered from the evidence.
 func TestWhatOtherToolsReadKnowsAllThatIsExcluded(t *testing.T) {
 	store, err := store.OpenFolder(t.Context(), clitest.HandwrittenLedger(t))
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// gateError is how a run ends assay gate: nil for one that may pass.
+// gateError returns the error of assay gate for the run, or nil if the gate passes. lenient accepts Inconclusive.
 func gateError(run *assayv1alpha1.BenchmarkRun, lenient bool) error {
 	if err := runs.RunFailure(run); err != nil {
 		return err
@@ -38,11 +38,11 @@ func gateError(run *assayv1alpha1.BenchmarkRun, lenient bool) error {
 			return nil
 		}
 		return cli.WithCode(cli.ExitInconclusive,
-			errors.New("the verdict is Inconclusive"+gateSummary(run)+": more blocks, a quieter machine or a wider bound would decide"))
+			errors.New("the verdict is Inconclusive"+gateSummary(run)+"; use more blocks, a quieter machine or a wider bound"))
 	case assayv1alpha1.VerdictInvalid:
-		return cli.WithCode(cli.ExitInconclusive, errors.New("the verdict is Invalid: too little valid data is left to judge"))
+		return cli.WithCode(cli.ExitInconclusive, errors.New("the verdict is Invalid, because too few trials are valid"))
 	default:
-		return cli.WithCode(cli.ExitInconclusive, errors.New("the run has no verdict: it has no blocking gates"))
+		return cli.WithCode(cli.ExitInconclusive, errors.New("the run has no verdict, because it has no blocking gates"))
 	}
 }
 
@@ -59,13 +59,12 @@ func NewGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var what runs.Creation
 	command := &cobra.Command{
 		Use:   "gate [NAME]",
-		Short: "Exit 0 only if the run is Go: for pipelines",
-		Long: "Wait until the run ended and exit with its verdict. With -f the run is created first. With --local the " +
-			"experiment in a file runs " +
-			"on this machine instead, without a cluster; the codes are the same.\n\n" +
+		Short: "Wait for a run and exit with its verdict, for pipelines",
+		Long: "Wait for a run and exit with its verdict. With -f the run is created first. With --local the experiment in a file runs " +
+			"on this machine without a cluster, with the same exit codes.\n\n" +
 			cli.ExitHelp(true) + "\n\n" +
-			"Inconclusive is not Go: a pipeline that lets it pass has no gate. Where it shall pass all the same, use --allow-inconclusive.\n\n" +
-			"--save keeps the answer, whatever it is; assay report takes that file in place of the run's name, and shows it on GitHub, GitLab " +
+			"Inconclusive fails the gate; use --allow-inconclusive to accept it.\n\n" +
+			"--save writes the answer to a file, also on failure. assay report accepts this file as NAME and publishes it on GitHub, GitLab " +
 			"or Jenkins.",
 		Example: "  assay gate my-run --wait 1h\n  assay gate -f run.yaml --generate-name\n  assay gate --local run.yaml\n  assay gate my-run " +
 			"-o json | " +
@@ -86,7 +85,7 @@ func NewGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			}
 			if options.here {
 				if what.Name != "" || what.Generate {
-					return cli.UsageError(errors.New("--name and --generate-name are for runs on a cluster: leave them out with --local"))
+					return cli.UsageError(errors.New("--name and --generate-name cannot be combined with --local"))
 				}
 				if what.File, err = cli.ManifestArgument(args, what.File); err != nil {
 					return err
@@ -94,7 +93,7 @@ func NewGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				return gateHere(cmd.Context(), flags, what.File, &options, answer, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			if (len(args) == 1) == (what.File != "") {
-				return cli.UsageError(errors.New("name either a run, or with -f the file of one"))
+				return cli.UsageError(errors.New("name either a run or, with -f, a file"))
 			}
 			cluster, err := cli.Connect(flags)
 			if err != nil {
@@ -114,13 +113,13 @@ func NewGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	cli.AddOutput(command, &options.form, "text", "json", "yaml")
 	what.AddFlags(command)
 	options.local.AddFlags(command, &options.here)
-	command.Flags().DurationVar(&options.wait, "wait", 2*time.Hour, "how long to wait for the run on a cluster to end; 0 does not wait")
-	command.Flags().BoolVar(&options.lenient, "allow-inconclusive", false, "exit 0 on Inconclusive too")
-	command.Flags().StringVar(&options.save, "save", "", "file that the answer is written to as JSON too, whatever it is")
+	command.Flags().DurationVar(&options.wait, "wait", 2*time.Hour, "timeout for the run on a cluster; 0 does not wait")
+	command.Flags().BoolVar(&options.lenient, "allow-inconclusive", false, "exit 0 on Inconclusive")
+	command.Flags().StringVar(&options.save, "save", "", "file for the answer as JSON, written also on failure")
 	return command
 }
 
-// gate waits for the run and answers with its verdict.
+// gate waits for the run and prints its answer.
 func gate(ctx context.Context, cluster *cli.Cluster, name string, options *gateOptions, answer *cli.GateAnswer, stdout,
 	stderr io.Writer) error {
 	answer.Namespace, answer.Name = cluster.Namespace, name
@@ -131,7 +130,7 @@ func gate(ctx context.Context, cluster *cli.Cluster, name string, options *gateO
 	return printAnswer(answer, run, options, stdout)
 }
 
-// gateHere runs the experiment in a file on this machine and answers with its verdict.
+// gateHere runs the experiment in a file on this machine and prints its answer.
 func gateHere(ctx context.Context, flags *genericclioptions.ConfigFlags, file string, options *gateOptions, answer *cli.GateAnswer,
 	stdout, stderr io.Writer) error {
 	here, result, err := runs.RunManifest(ctx, flags, file, options.local, stderr)
@@ -147,7 +146,7 @@ func gateHere(ctx context.Context, flags *genericclioptions.ConfigFlags, file st
 	return printAnswer(answer, run, options, stdout)
 }
 
-// printAnswer prints the answer of a run that has ended.
+// printAnswer prints the answer of a finished run and returns the error for its verdict.
 func printAnswer(a *cli.GateAnswer, run *assayv1alpha1.BenchmarkRun, options *gateOptions, stdout io.Writer) error {
 	a.Title, a.Namespace, a.Name = cmp.Or(a.Title, run.Name), run.Namespace, run.Name
 	a.Verdict, a.Best, a.Gain, a.Gates = run.Status.Verdict, run.Status.Best, run.Status.Gain, run.Status.Gates
@@ -161,12 +160,11 @@ func printAnswer(a *cli.GateAnswer, run *assayv1alpha1.BenchmarkRun, options *ga
 	return verdict
 }
 
-// removeOldAnswer removes an answer that an earlier gate saved in a file: it is none of this one, also where this one is killed before it
-// has any.
+// removeOldAnswer removes the file of an earlier gate, which would be mistaken for the answer of this one if this process were killed.
 func removeOldAnswer(file string) error {
 	info, err := os.Lstat(file)
 	if file == "" || err != nil || !info.Mode().IsRegular() {
-		return nil // One that cannot be written says so at the end.
+		return nil // A file that cannot be written fails at the end.
 	}
 	if err := os.Remove(file); err != nil {
 		return fmt.Errorf("--save: %w", err)
@@ -181,22 +179,23 @@ func waitForEnd(ctx context.Context, cluster *cli.Cluster, name string, wait tim
 		return run, err
 	}
 	if wait == 0 {
-		return nil, fmt.Errorf("BenchmarkRun %s/%s has not ended: %s; --wait waits for it", run.Namespace, run.Name, progress.Line(run))
+		return nil, fmt.Errorf("BenchmarkRun %s/%s has not ended: %s; wait for it with --wait", run.Namespace, run.Name, progress.Line(run))
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	run, err = runs.FollowRun(limited, cluster, name, runs.NewLiveLine(out).PrintRun())
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return nil, fmt.Errorf("BenchmarkRun %s/%s did not end within --wait %s: it goes on; see %s watch %s", cluster.Namespace, name, wait,
+		return nil, fmt.Errorf("BenchmarkRun %s/%s did not end within --wait %s and continues; follow it with %s watch %s", cluster.Namespace,
+			name, wait,
 			cli.Program, name)
 	}
 	return run, err
 }
 
-// shownGates bounds how many gates an error names.
+// shownGates is the maximum number of gates in an error.
 const shownGates = 5
 
-// gateSummary names the gates that say what the run says, with what was measured.
+// gateSummary formats the blocking gates that determine the verdict, with their estimates.
 func gateSummary(run *assayv1alpha1.BenchmarkRun) string {
 	var parts []string
 	for _, gate := range run.Status.Gates {

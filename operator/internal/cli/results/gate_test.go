@@ -63,7 +63,7 @@ func TestGateSavesItsAnswerWhateverItIs(t *testing.T) {
 
 func TestGateDoesNotWaitForEver(t *testing.T) {
 	cluster := fakeCluster(t, interceptor.Funcs{}, clitest.Run("default", "x"))
-	for wait, says := range map[string]string{"0": "--wait waits for it", "50ms": "did not end within --wait 50ms"} {
+	for wait, says := range map[string]string{"0": "wait for it with --wait", "50ms": "did not end within --wait 50ms"} {
 		options := gateOptions{form: "text"}
 		if wait != "0" {
 			options.wait = 50e6
@@ -84,7 +84,7 @@ func TestGateExitsWithTheVerdict(t *testing.T) {
 		code    int // 0 passes
 	}{
 		"Go passes":                               {status: assayv1alpha1.BenchmarkRunStatus{Verdict: assayv1alpha1.VerdictGo}},
-		"NoGo has a code of its own":              {status: assayv1alpha1.BenchmarkRunStatus{Verdict: assayv1alpha1.VerdictNoGo}, code: cli.ExitNoGo},
+		"NoGo has its code":                       {status: assayv1alpha1.BenchmarkRunStatus{Verdict: assayv1alpha1.VerdictNoGo}, code: cli.ExitNoGo},
 		"NoGo is never allowed":                   {status: assayv1alpha1.BenchmarkRunStatus{Verdict: assayv1alpha1.VerdictNoGo}, lenient: true, code: cli.ExitNoGo},
 		"Inconclusive does not pass":              {status: assayv1alpha1.BenchmarkRunStatus{Verdict: assayv1alpha1.VerdictInconclusive}, code: cli.ExitInconclusive},
 		"Inconclusive passes when it is allowed":  {status: assayv1alpha1.BenchmarkRunStatus{Verdict: assayv1alpha1.VerdictInconclusive}, lenient: true},
@@ -116,7 +116,7 @@ func TestAGateWaitsForItsOwnRunWhateverBecomesOfTheAPIServer(t *testing.T) {
 	busy := apierrors.NewTooManyRequests("later", 1)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "benchmarkruns"}, "r", errors.New("no"))
 	for name, tc := range map[string]struct {
-		// answer changes what is read of the run when that much of the wait is over.
+		// answer returns the run as changed when that share of the wait is over.
 		answer func(passed time.Duration, run *assayv1alpha1.BenchmarkRun) error
 		want   string
 		within time.Duration
@@ -158,7 +158,7 @@ func TestAGateWaitsForItsOwnRunWhateverBecomesOfTheAPIServer(t *testing.T) {
 				clitest.Complete(assayv1alpha1.VerdictGo)(run)
 			}
 			return nil
-		}, "another has its name", 6 * time.Minute},
+		}, "replaced by another of the same name", 6 * time.Minute},
 		"a run that does not end": {func(time.Duration, *assayv1alpha1.BenchmarkRun) error { return nil }, "did not end within", wait},
 	} {
 		t.Run(name, func(t *testing.T) {

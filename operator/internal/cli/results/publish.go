@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/report/ci"
 )
 
-// ciForms are the forms that forges and build servers take, and ciWriters write a result in each.
+// ciForms are the forms for forges and build servers, and ciWriters their renderers.
 var ciForms = []string{"github", "gitlab", "junit", "badge", "shields"}
 
 var ciWriters = map[string]func(*ci.Result) ([]byte, error){
@@ -29,7 +29,8 @@ var ciWriters = map[string]func(*ci.Result) ([]byte, error){
 	"shields": (*ci.Result).Shields,
 }
 
-// resultOf is how a run ended. Of the answer of a gate, that gate says whether it passed, and a run that failed has a result too.
+// resultOf returns the result of a run for CI systems. For a gate answer, the answer determines whether the gate passed, and a failed run
+// has a result as well.
 func resultOf(ctx context.Context, s *cli.Source, where, file string) (*ci.Result, error) {
 	var answer *cli.GateAnswer
 	shown := file
@@ -58,7 +59,7 @@ func resultOf(ctx context.Context, s *cli.Source, where, file string) (*ci.Resul
 	}
 	if file != "" && file != "-" {
 		out.File, out.Lines = filepath.ToSlash(filepath.Clean(shown)), gateLines(file)
-		// A file that was refused says where by itself.
+		// Errors about an invalid file contain the position.
 		for _, match := range problemLine.FindAllStringSubmatch(out.Sentence, -1) {
 			if line, err := strconv.Atoi(match[2]); err == nil && filepath.Clean(match[1]) == filepath.Clean(file) && out.Lines[""] == 0 {
 				out.Lines[""] = line
@@ -68,8 +69,8 @@ func resultOf(ctx context.Context, s *cli.Source, where, file string) (*ci.Resul
 	return out, nil
 }
 
-// repositoryPath is a file as its repository has it, which is what a forge links to: below the nearest folder with a .git, else below the
-// working directory. A file in neither stays as it was named.
+// repositoryPath returns the path of a file in its repository, which forges use for links: relative to the nearest folder with .git, else
+// to the working directory. Files outside both are returned unchanged.
 func repositoryPath(file string) string {
 	whole, err := filepath.Abs(file)
 	if err != nil {
@@ -96,10 +97,10 @@ func repositoryPath(file string) string {
 	return below
 }
 
-// problemLine begins a problem of a file.
+// problemLine matches the position at the beginning of a problem of a file.
 var problemLine = regexp.MustCompile(`(?m)^(.+?):(\d+):\d+: `)
 
-// gateLines are the lines of the gates of a run's file; none of a file that cannot be read, which the gate has refused.
+// gateLines returns the line numbers of the gates in a file, or an empty map if the file is invalid.
 func gateLines(file string) map[string]int {
 	out := map[string]int{}
 	set, err := cli.ReadManifest(file)
@@ -113,7 +114,7 @@ func gateLines(file string) map[string]int {
 	return out
 }
 
-// publishResult shows a result in the job of GitHub Actions that this program runs in, on its pull request and at its commit.
+// publishResult publishes a result in the current job of GitHub Actions, on its pull request and at its commit.
 func publishResult(ctx context.Context, result *ci.Result, stdout io.Writer) error {
 	place, err := github.FromEnvironment(os.Getenv, os.ReadFile)
 	if err != nil {
@@ -146,7 +147,7 @@ func publishResult(ctx context.Context, result *ci.Result, stdout io.Writer) err
 		errs = append(errs, client.Comment(ctx, result.Marker(), result.Marker()+"\n"+markdown))
 	}
 	for i, err := range errs {
-		// What a fork's pull request starts may only read. Its gate decides all the same, and the summary of the job has the report.
+		// Pull requests from forks have read-only tokens. The summary of the job still shows the report.
 		if errors.Is(err, github.ErrForbidden) {
 			errs[i] = nil
 			fmt.Fprintf(stdout, "::warning title=assay::%s\n", strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(err.Error()))
@@ -155,7 +156,7 @@ func publishResult(ctx context.Context, result *ci.Result, stdout io.Writer) err
 	return errors.Join(errs...)
 }
 
-// conclusion is the check's: neutral is for what passes without being Go.
+// conclusion returns the conclusion of the check. Accepted results other than Go are neutral.
 func conclusion(result *ci.Result) string {
 	switch {
 	case !result.Passed:
@@ -167,7 +168,7 @@ func conclusion(result *ci.Result) string {
 	}
 }
 
-// appendTo adds to a file that the runner gives a job, and does nothing where it gives none.
+// appendTo appends text to a file of the job. It does nothing if file is empty.
 func appendTo(file, text string) error {
 	if file == "" {
 		return nil

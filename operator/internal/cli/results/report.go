@@ -26,12 +26,11 @@ func NewReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Use:   "report NAME",
 		Short: "Print, save, open or publish the report of a run",
 		Long: "Print, save, open or publish the report of a run. " + cli.SourceHelp + "\n\n" +
-			"The HTML report is one file that needs no network: it can be sent to anybody. --open shows it in a browser.\n\n" +
-			"For pipelines: github is a summary in Markdown, gitlab a Code Quality report, junit JUnit XML, badge a picture of the verdict, and " +
-			"shields what shields.io draws one from. In a job of GitHub Actions --publish adds the summary to the job's, " +
-			"annotates the run's file, " +
-			"and keeps one comment on the pull request and one check of the commit up to date, with the token in GITHUB_TOKEN; the job needs the " +
-			"permissions pull-requests: write and checks: write. The verdict does not change the exit code: assay gate's does.",
+			"The HTML report is a self-contained file. --open shows it in a browser.\n\n" +
+			"For pipelines: github is a summary in Markdown, gitlab a Code Quality report, junit JUnit XML, badge an SVG badge, and " +
+			"shields an endpoint of shields.io. In a job of GitHub Actions --publish adds the summary to the job, annotates the run's file, " +
+			"and updates one comment on the pull request and one check of the commit with the token in GITHUB_TOKEN. The job needs the " +
+			"permissions pull-requests: write and checks: write. The exit code does not depend on the verdict; use assay gate for that.",
 		Example: "  assay report my-run --open\n  assay report my-run -o my-run.html\n  assay report out/quickstart --format md\n  " +
 			"assay report my-run -o attempts.parquet\n  assay report gate.json --publish\n  assay report gate.json -o junit.xml",
 		Args:              cobra.ExactArgs(1),
@@ -40,7 +39,7 @@ func NewReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			forms := reportForms
 			switch {
 			case show && publish:
-				return cli.UsageError(errors.New("--open and --publish contradict each other: use one of them"))
+				return cli.UsageError(errors.New("--open and --publish are mutually exclusive"))
 			case show:
 				forms = []string{"html"}
 			case publish:
@@ -75,16 +74,16 @@ func NewReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		},
 	}
 	cli.AddDestination(command, &output, &format, reportForms...)
-	command.Flags().BoolVar(&show, "open", false, "open the HTML report in a browser: $BROWSER, or the system's own")
-	command.Flags().BoolVar(&publish, "publish", false, "in a job of GitHub Actions: publish the result there")
+	command.Flags().BoolVar(&show, "open", false, "open the HTML report in $BROWSER or the default browser")
+	command.Flags().BoolVar(&publish, "publish", false, "publish the result from a job of GitHub Actions")
 	command.Flags().StringVar(&file, "file", "",
-		"the run's file as the repository has it, whose lines github and gitlab point at (default: the one that assay gate had)")
+		"path of the run's file in the repository, for annotations (default: the file given to assay gate)")
 	from.AddFlags(command)
 	return command
 }
 
-// openReport shows the report in a browser, from the file named or from a temporary one, which has to stay: a browser reads
-// it after this program has ended.
+// openReport shows the report in a browser, from the named file or a temporary one. The temporary file is not removed, because the browser
+// may read it later.
 func openReport(ctx context.Context, from *cli.Source, where string, to cli.Destination, stdout, stderr io.Writer) error {
 	if to.File == "" {
 		folder, err := os.MkdirTemp("", "assay-report-")
@@ -102,12 +101,12 @@ func openReport(ctx context.Context, from *cli.Source, where string, to cli.Dest
 	}
 	command.Stdout, command.Stderr = stderr, stderr
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("open %s with %s: %w; open it yourself", to.File, command.Path, err)
+		return fmt.Errorf("open %s with %s: %w", to.File, command.Path, err)
 	}
 	return nil
 }
 
-// browser is the program that opens a file.
+// browser returns the command that opens a file.
 func browser(file string) (*exec.Cmd, error) {
 	file, err := filepath.Abs(file)
 	if err != nil {
@@ -123,7 +122,7 @@ func browser(file string) (*exec.Cmd, error) {
 	}
 	opener, err := exec.LookPath("xdg-open")
 	if err != nil {
-		return nil, fmt.Errorf("no browser found: open %s yourself, or name a program in $BROWSER", file)
+		return nil, fmt.Errorf("no browser found; open %s, or set $BROWSER", file)
 	}
 	return exec.Command(opener, file), nil
 }

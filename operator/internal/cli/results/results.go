@@ -1,3 +1,4 @@
+// Package results has the commands that print, compare, gate and publish results.
 package results
 
 import (
@@ -13,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// resultForms are the forms of assay results, its own first; report is what md was called once.
+// resultForms are the forms of assay results, the default first. report is an alias of md.
 var resultForms = []string{"table", "json", "yaml", "csv", "parquet", "benchstat", "attempts", "archive", "md", "html", "report"}
 
 func NewResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
@@ -21,11 +22,11 @@ func NewResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var output, format, table string
 	command := &cobra.Command{
 		Use:   "results NAME",
-		Short: "Print what a run measured, for people and other tools",
-		Long: "Print what a run measured, from its ledger. " + cli.SourceHelp + "\n\n" +
+		Short: "Print the results of a run in various forms",
+		Long: "Print the results of a run from its ledger. " + cli.SourceHelp + "\n\n" +
 			"Forms: table; json and yaml, the whole analysis; csv, a row per point and arm; parquet, a row per attempt, metric and statistic; " +
-			"benchstat, the Go benchmark format; attempts, every attempt as it was written, one JSON object a line; archive, the ledger in one " +
-			"file, which everything that reads a ledger reads again; md and html, the report.\n\n" +
+			"benchstat, the Go benchmark format; attempts, every attempt as one line of JSON; archive, the ledger as one " +
+			"file that all commands accept in place of the ledger; md and html, the report.\n\n" +
 			"--table prints one of the tables that spec.report.tables asks for, as md or csv.",
 		Example: "  assay results my-run\n  assay results my-run -o attempts.parquet\n  assay results out/before -o benchstat > before.txt\n" +
 			"  assay results my-run -o json | jq .gates\n" +
@@ -48,12 +49,12 @@ func NewResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		},
 	}
 	cli.AddDestination(command, &output, &format, resultForms[:len(resultForms)-1]...)
-	command.Flags().StringVar(&table, "table", "", "name of a table of spec.report.tables to print in place of the results")
+	command.Flags().StringVar(&table, "table", "", "print this table of spec.report.tables")
 	from.AddFlags(command)
 	return command
 }
 
-// writeTable puts one of the run's own tables where it was asked for.
+// writeTable writes a table of spec.report.tables to the destination.
 func writeTable(ctx context.Context, from *cli.Source, where, name string, to cli.Destination, stdout, stderr io.Writer) error {
 	result, err := from.Open(ctx, where)
 	if err != nil {
@@ -71,12 +72,12 @@ func writeTable(ctx context.Context, from *cli.Source, where, name string, to cl
 		names = append(names, table.Name)
 	}
 	if len(names) == 0 {
-		return fmt.Errorf("%s has no table %q: its spec.report.tables asks for none", where, name)
+		return fmt.Errorf("%s has no table %q, because its spec.report.tables is empty", where, name)
 	}
-	return fmt.Errorf("%s has no table %q: its spec.report.tables has %s", where, name, strings.Join(names, ", "))
+	return fmt.Errorf("%s has no table %q; spec.report.tables has %s", where, name, strings.Join(names, ", "))
 }
 
-// writeResult puts what a run measured where it was asked for.
+// writeResult writes the results of a run to the destination.
 func writeResult(ctx context.Context, from *cli.Source, where string, to cli.Destination, stdout, stderr io.Writer) error {
 	result, err := from.Open(ctx, where)
 	if err != nil {

@@ -16,7 +16,7 @@ func TestWhereToIsAFormOrAFile(t *testing.T) {
 		"a file's name tells the form":        {"out/Report.HTML", "", cli.Destination{Form: "html", File: "out/Report.HTML"}},
 		"a format without a file is printed":  {"", "csv", cli.Destination{Form: "csv", File: ""}},
 		"a dash is standard output":           {"-", "csv", cli.Destination{Form: "csv", File: ""}},
-		"a format tells what a file shall be": {"report", "html", cli.Destination{Form: "html", File: "report"}},
+		"a format selects the form of a file": {"report", "html", cli.Destination{Form: "html", File: "report"}},
 		"a format wins over a file's name":    {"data.txt", "csv", cli.Destination{Form: "csv", File: "data.txt"}},
 		"a file may be called as a form":      {"./json", "csv", cli.Destination{Form: "csv", File: "./json"}},
 	} {

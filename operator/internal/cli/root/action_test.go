@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/cli"
 )
 
-// action is what the composite action does, as far as this test goes.
+// action is the composite action, with the fields that this test uses.
 type action struct {
 	Inputs map[string]struct{ Default string }
 	Runs   struct {
@@ -41,7 +41,7 @@ func readAction(t *testing.T) action {
 	return out
 }
 
-// What a step does is a command of the CLI. Nothing of an expression reaches a shell as text: somebody else's pull request names files.
+// Steps run commands of the CLI. Expressions never reach a shell as text, because pull requests choose file names.
 func TestTheStepsOfTheActionAreCommands(t *testing.T) {
 	control := regexp.MustCompile(`\b(if|then|else|case|for|while|test)\b|\[\[|&&|\|\||\$\{\{`)
 	for _, step := range readAction(t).Runs.Steps {
@@ -54,7 +54,7 @@ func TestTheStepsOfTheActionAreCommands(t *testing.T) {
 	}
 }
 
-// forge is a GitHub that remembers what was published; internal/github has one with all of its shapes.
+// forge is a GitHub server that records requests; internal/github has a more complete one.
 type forge struct {
 	comments, checks []map[string]any
 	*httptest.Server
@@ -97,6 +97,7 @@ func newForge(t *testing.T) *forge {
 
 // TestTheActionGatesAndPublishes runs the steps of the action, but for the one that installs, as a job would.
 func TestTheActionGatesAndPublishes(t *testing.T) {
+	longForm(t, "")
 	forge, folder := newForge(t), t.TempDir()
 	event, summary, outputs := filepath.Join(folder, "event.json"), filepath.Join(folder, "summary.md"), filepath.Join(folder, "outputs")
 	if err := os.WriteFile(event, []byte(`{"pull_request": {"number": 7, "head": {"sha": "head"}}}`), 0o600); err != nil {
@@ -199,6 +200,6 @@ func TestPublishingNeedsAJobAndAToken(t *testing.T) {
 	command := New()
 	report, _, err := command.Find([]string{"report"})
 	if err != nil || report.Flags().Lookup("token") != nil {
-		t.Errorf("a token on a command line is seen by everybody on the machine: %v", err)
+		t.Errorf("a token on a command line is visible to all users: %v", err)
 	}
 }

@@ -87,12 +87,12 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 	}{
 		"no ledger named":                {nil, cli.ExitUsage, "--ledger is missing"},
 		"a folder that does not exist":   {[]string{"--ledger", "file:///no/such/ledger"}, cli.ExitUsage, "/no/such/ledger"},
-		"a folder that is no ledger":     {[]string{"--ledger", store.FolderURL(t.TempDir())}, cli.ExitUsage, "does not hold the ledger of a run"},
-		"a URL that is none":             {[]string{"--ledger", "ledger"}, cli.ExitUsage, "file:///absolute/folder"},
+		"a folder that is no ledger":     {[]string{"--ledger", store.FolderURL(t.TempDir())}, cli.ExitUsage, "is not the ledger of a run"},
+		"an invalid URL":                 {[]string{"--ledger", "ledger"}, cli.ExitUsage, "file:///absolute/folder"},
 		"an argument too many":           {[]string{"--ledger", store.FolderURL(broken), "more"}, cli.ExitUsage, "more"},
 		"an unknown flag":                {[]string{"--ledgr", "x"}, cli.ExitUsage, "ledgr"},
 		"a wave that is no number":       {[]string{"--wave", "x"}, cli.ExitUsage, "wave"},
-		"results in two places":          {[]string{"--ledger", store.FolderURL(broken), "--write", "--out", "file:///tmp"}, cli.ExitUsage, "use one of them"},
+		"results in two places":          {[]string{"--ledger", store.FolderURL(broken), "--write", "--out", "file:///tmp"}, cli.ExitUsage, "mutually exclusive"},
 		"a target that is no URL":        {[]string{"--ledger", store.FolderURL(clitest.HandwrittenLedger(t)), "--out", "x"}, cli.ExitUsage, "--out"},
 		"an experiment that is broken":   {[]string{"--ledger", store.FolderURL(broken)}, cli.ExitError, "experiment.json"},
 		"an object store that is not up": {[]string{"--ledger", "s3://bucket/p?endpoint=http://127.0.0.1:1"}, cli.ExitError, "connection refused"},
@@ -114,7 +114,7 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What a pod of a run ended with is read by the operator where the kubelet puts it.
+// The operator reads the termination message where the kubelet puts it.
 func TestAnAnalysisInAPodLeavesWhyItFailed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "termination-log")
 	_, err := runAnalyze(t, "--ledger", store.FolderURL(filepath.Join(t.TempDir(), "absent")), "--write", "--last-words", file)
@@ -128,6 +128,7 @@ func TestAnAnalysisInAPodLeavesWhyItFailed(t *testing.T) {
 
 // Programs choose how much they report. An analysis that takes more memory than its pod has says so before it is killed.
 func TestAnAnalysisThatTakesMoreMemoryThanThereIsSaysSo(t *testing.T) {
+	longForm(t, "")
 	folder, words := clitest.HandwrittenLedger(t), filepath.Join(t.TempDir(), "last-words")
 	samples := json.RawMessage(`{"unit": "s", "samples": [1` + strings.Repeat(",1", 49_999) + `]}`)
 	more := map[string]json.RawMessage{}
@@ -163,7 +164,7 @@ func TestAnAnalysisThatTakesMoreMemoryThanThereIsSaysSo(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		limit, says string
 	}{
-		"it has less than it needs": {"60MiB", "which is more than there is: have them report fewer samples"},
+		"it has less than it needs": {"60MiB", "report fewer samples"},
 		"it has enough":             {"600MiB", ""},
 	} {
 		command := exec.CommandContext(t.Context(), program, "analyze", "--ledger", store.FolderURL(folder), "--last-words", words)

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 )
 
-var rewrite = flag.Bool("update", false, "write the archive in testdata, and what was published of it, anew")
+var rewrite = flag.Bool("update", false, "rewrite the archive in testdata and its published results")
 
 func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
 	folder := judgedLedger(t)
@@ -70,7 +70,7 @@ func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
 	})
 }
 
-// published are the folders with what a run found that have its archive: those of studies, and one that is always here.
+// published returns the folders of archived results: those of studies, and one in testdata.
 func published(t *testing.T) []string {
 	t.Helper()
 	out := []string{filepath.Join("testdata", "published")}
@@ -84,13 +84,14 @@ func published(t *testing.T) []string {
 	return out
 }
 
-// Whoever has the attempts behind a table finds the same table.
+// The attempts behind a table reproduce the table.
 func TestAPublishedTableIsFoundAgainFromItsAttempts(t *testing.T) {
 	if *rewrite {
 		publish(t, filepath.Join("testdata", "published"))
 	}
 	for _, folder := range published(t) {
 		t.Run(folder, func(t *testing.T) {
+			longForm(t, folder, filepath.Join("testdata", "published"))
 			raw, err := os.ReadFile(filepath.Join(folder, "ledger"+store.ArchiveExtension))
 			if err != nil {
 				t.Fatal(err)
@@ -132,7 +133,7 @@ func TestAPublishedTableIsFoundAgainFromItsAttempts(t *testing.T) {
 	}
 }
 
-// publish does what make studies does with the ledger of a run, here a simulated one.
+// publish does the steps of make studies with the ledger of a simulated run.
 func publish(t *testing.T, folder string) {
 	t.Helper()
 	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {

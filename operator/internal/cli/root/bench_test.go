@@ -45,7 +45,7 @@ func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
 	if result.Verdict != experiment.VerdictGo {
 		t.Errorf("verdict %s", result.Verdict)
 	}
-	for _, want := range []string{"new is 2.", "x faster than old [", "] (wall time), certain at 99.5 %", "memory 1"} {
+	for _, want := range []string{"new takes 0.", "x as long as old [", "] (wall time), 99.5 % confidence; ", "memory 1", ", 95 % confidence"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("it does not say %q:\n%s", want, stdout)
 		}
@@ -75,7 +75,7 @@ func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
 	}
 	_, _, err = assay(t, "bench", "echo a", "echo b", "--bin-dir", simulated(t), "--cpus", "1", "--out", filepath.Join(folder, "third"),
 		"--save", saved)
-	if err == nil || !strings.Contains(err.Error(), "exists and is kept") || cli.ExitCode(err) != cli.ExitUsage {
+	if err == nil || !strings.Contains(err.Error(), "exists and is not overwritten") || cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("a file that is there is overwritten: %v", err)
 	}
 }
@@ -86,26 +86,26 @@ func TestWhatBenchCannotAskIsRefusedBeforeAnythingRuns(t *testing.T) {
 		args []string
 		says string
 	}{
-		"one command":                    {[]string{"true"}, "name the baseline and at least one other"},
-		"no command":                     {nil, "0 command"},
-		"a pipe":                         {[]string{"true | cat", "true"}, "give --shell"},
-		"a program that is none":         {[]string{"no-such-program", "true"}, `program "no-such-program" is neither in PATH`},
-		"commands named twice":           {[]string{"true", "--baseline", "x"}, "use one of them"},
-		"candidates of nothing":          {[]string{"--candidate", "true"}, "--candidate without --baseline"},
-		"too few names":                  {[]string{"true", "false", "--name", "a"}, "1 names for 2 commands"},
-		"a name that is none":            {[]string{"true", "false", "--name", "A b,c"}, `invalid name "A b"`},
-		"the same name twice":            {[]string{"true", "false", "--name", "a,a"}, "a"},
-		"a format that is none":          {[]string{"true", "false", "--format", "XML"}, `invalid --format "XML": allowed are Go`},
-		"a figure of a program without":  {[]string{"true", "false", "--metric", "x"}, "name the form with --format"},
-		"a table without a figure":       {[]string{"true", "false", "--format", "csv"}, "name one with --metric"},
-		"a requirement that is none":     {[]string{"true", "false", "--require", "wallTime<1"}, "write METRIC<=BOUND"},
-		"a requirement of what is worse": {[]string{"true", "false", "--require", "wallTime>=1.1x"}, "wallTime"},
-		"a requirement of nothing known": {[]string{"true", "false", "--require", "speed<=1x"}, "speed"},
-		"a policy that is none":          {[]string{"true", "false", "--noise", "x"}, "allowed are Warn, Retry, Invalid"},
-		"too few blocks for a verdict":   {[]string{"true", "false", "--blocks", "2"}, "spec.design.blocks.min"},
-		"a budget that is none":          {[]string{"true", "false", "--budget", "0s"}, "invalid --budget 0s"},
-		"a runner that is not there":     {[]string{"true", "false", "--bin-dir", "/no/such"}, "put it beside assay, or name its folder with --bin-dir"},
-		"more CPUs than the machine has": {[]string{"true", "false", "--cpus", "1000", "--bin-dir", bin}, "lower it"},
+		"one command":                            {[]string{"true"}, "name the baseline and at least one other"},
+		"no command":                             {nil, "0 command"},
+		"a pipe":                                 {[]string{"true | cat", "true"}, "give --shell"},
+		"an unknown program":                     {[]string{"no-such-program", "true"}, `program "no-such-program" is not in PATH`},
+		"commands named twice":                   {[]string{"true", "--baseline", "x"}, "use one of them"},
+		"candidates of nothing":                  {[]string{"--candidate", "true"}, "--candidate requires --baseline"},
+		"too few names":                          {[]string{"true", "false", "--name", "a"}, "1 names for 2 commands"},
+		"an invalid name":                        {[]string{"true", "false", "--name", "A b,c"}, `invalid name "A b"`},
+		"the same name twice":                    {[]string{"true", "false", "--name", "a,a"}, "a"},
+		"an unknown format":                      {[]string{"true", "false", "--format", "XML"}, `invalid --format "XML": allowed are Go`},
+		"a figure of a program without":          {[]string{"true", "false", "--metric", "x"}, "name the form with --format"},
+		"a table without a figure":               {[]string{"true", "false", "--format", "csv"}, "name one with --metric"},
+		"an invalid requirement":                 {[]string{"true", "false", "--require", "wallTime<1"}, "write METRIC<=BOUND"},
+		"a requirement with the wrong direction": {[]string{"true", "false", "--require", "wallTime>=1.1x"}, "wallTime"},
+		"a requirement of nothing known":         {[]string{"true", "false", "--require", "speed<=1x"}, "speed"},
+		"an unknown policy":                      {[]string{"true", "false", "--noise", "x"}, "allowed are Warn, Retry, Invalid"},
+		"too few blocks for a verdict":           {[]string{"true", "false", "--blocks", "2"}, "spec.design.blocks.min"},
+		"an invalid budget":                      {[]string{"true", "false", "--budget", "0s"}, "invalid --budget 0s"},
+		"a runner that is not there":             {[]string{"true", "false", "--bin-dir", "/no/such"}, "install it beside assay, or name its folder with --bin-dir"},
+		"more CPUs than the machine has":         {[]string{"true", "false", "--cpus", "1000", "--bin-dir", bin}, "lower it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("PATH", "/usr/bin:/bin")
@@ -150,7 +150,7 @@ func TestInitWritesARunThatPlanAccepts(t *testing.T) {
 	}
 	for args, says := range map[string]string{
 		"--name " + strings.Repeat("a", 53): "at most 52 characters",
-		"--output run-.yaml":                "exists and is kept", "--template none": "allowed are curp-ho", "--name A": "--name: invalid name",
+		"--output run-.yaml":                "exists and is not overwritten", "--template none": "allowed are curp-ho", "--name A": "--name: invalid name",
 	} {
 		_, _, err := assay(t, append([]string{"init"}, strings.Fields(args)...)...)
 		if err == nil || !strings.Contains(err.Error(), says) || cli.ExitCode(err) != cli.ExitUsage {
@@ -178,7 +178,7 @@ func TestBenchOfRealPrograms(t *testing.T) {
 	}
 	began := time.Now()
 	stdout, stderr, err := ran(work+" -sleep 240ms", work+" -sleep 60ms -mebibytes 64", "--name", "slow,fast")
-	if err != nil || !strings.Contains(stdout, "verdict: Go, best: fast") || !strings.Contains(stdout, "x faster than slow [") {
+	if err != nil || !strings.Contains(stdout, "verdict: Go, best: fast") || !strings.Contains(stdout, "x as long as slow [") {
 		t.Errorf("a program that takes a quarter of the time: %v\n%s\n%s", err, stdout, stderr)
 	}
 	stdout, stderr, err = ran("--shell", "--baseline", work+" -rounds 10000000 -mebibytes 24 | cat", "--candidate",

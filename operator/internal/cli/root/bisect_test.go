@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// program is a git repository in which every commit is a program that takes so many per cent of 10 ms; 0 is one that does not build.
+// programRepository returns a git repository in which every commit is a program that takes a percentage of 10 ms; 0 does not build.
 func programRepository(t *testing.T, percents []float64) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -42,7 +42,7 @@ func programRepository(t *testing.T, percents []float64) string {
 // building makes the program of a commit.
 const building = `test "$(cat percent)" != 0 && mkdir -p bin && printf '#!/bin/sh\n# %s\n' "$(cat percent)" > bin/echo && chmod +x bin/echo`
 
-// levels are those of so many commits: each value holds from its index on.
+// levels returns the levels of n commits. Each value holds from its index on.
 func levels(count int, from map[int]float64) []float64 {
 	out, level := make([]float64, count), 100.0
 	for i := range out {
@@ -121,6 +121,7 @@ func TestWhatABisectionFinds(t *testing.T) {
 		"that a program came and went, so no end": {levels(8, map[int]float64{3: 110, 5: 100}), nil, false, cli.ExitInconclusive, "the ends do not differ"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			longForm(t, name, "the only commit", "that the first commit does not build")
 			t.Parallel()
 			s := newSearch(t, tc.percents)
 			got, stderr, err := s.answer("--good", "v0", "--bad", "main")
@@ -151,6 +152,7 @@ func TestWhatABisectionFinds(t *testing.T) {
 }
 
 func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
+	longForm(t, "")
 	s := newSearch(t, levels(30, map[int]float64{17: 105}))
 	for _, at := range []string{"wave 1: ", "wave 2: ", "block ", "wave 3: "} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -160,25 +162,25 @@ func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
 		command.SetArgs(s.args("--good", "v0", "--bad", "main"))
 		err := command.ExecuteContext(ctx)
 		cancel()
-		if err == nil || !strings.Contains(err.Error(), "the same command goes on") || cli.ExitCode(err) != cli.ExitError {
+		if err == nil || !strings.Contains(err.Error(), "restart the command to resume") || cli.ExitCode(err) != cli.ExitError {
 			t.Fatalf("interrupted at %q: %v", at, err)
 		}
 	}
 	got, stderr, err := s.answer("--good", "v0", "--bad", "main")
-	if err != nil || len(got.Culprits) != 1 || got.Culprits[0].At != s.hash(17) || !strings.Contains(stderr, "going on after 2 waves") {
+	if err != nil || len(got.Culprits) != 1 || got.Culprits[0].At != s.hash(17) || !strings.Contains(stderr, "resuming after 2 waves") {
 		t.Fatalf("%+v, %v\n%s", got, err, stderr)
 	}
 	if strings.Contains(stderr, "wave 2: ") {
 		t.Errorf("it measures a wave again:\n%s", stderr)
 	}
 
-	t.Run("and says what it found when it has ended", func(t *testing.T) {
+	t.Run("and prints its answer when it has ended", func(t *testing.T) {
 		stdout, stderr, err := assay(t, s.args("--good", "v0", "--bad", "main")...)
 		if err != nil || strings.Contains(stderr, "wave ") || strings.Contains(stderr, "build ") {
 			t.Fatalf("%v\n%s", err, stderr)
 		}
 		for _, want := range []string{
-			"culprit " + s.hash(17)[:10] + " step 17: latency.median", "x of the level before, probability ", "fresh blocks", "waves, state ",
+			"culprit " + s.hash(17)[:10] + " step 17: latency.median", " times the previous level, probability ", "fresh blocks", "waves, state ",
 		} {
 			if !strings.Contains(stdout, want) {
 				t.Errorf("it does not say %q:\n%s", want, stdout)
@@ -196,8 +198,9 @@ func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
 	})
 }
 
-// A folder with a search may come from somebody else, and what it names as built is removed at the end.
+// The folder of a search is untrusted, and the builds that it names are removed at the end.
 func TestASearchThatSomebodyElseKeptTouchesNothingElse(t *testing.T) {
+	longForm(t, "")
 	s := newSearch(t, levels(2, map[int]float64{1: 110}))
 	ends := []string{"--good", "v0", "--bad", "main"}
 	if _, stderr, err := s.answer(ends...); err != nil {
@@ -221,14 +224,14 @@ func TestASearchThatSomebodyElseKeptTouchesNothingElse(t *testing.T) {
 		says string
 	}{
 		"nothing else":              {func(map[string]any) {}, ""},
-		"a build elsewhere":         {func(kept map[string]any) { kept["built"] = []string{outside} }, "none of the revisions"},
-		"a build that failed there": {func(kept map[string]any) { kept["failed"] = map[string]string{outside: "no"} }, "none of the revisions"},
+		"a build elsewhere":         {func(kept map[string]any) { kept["built"] = []string{outside} }, "not a revision of the search"},
+		"a build that failed there": {func(kept map[string]any) { kept["failed"] = map[string]string{outside: "no"} }, "not a revision of the search"},
 		"a revision there": {func(kept map[string]any) {
 			kept["search"].(map[string]any)["revisions"].([]any)[1].(map[string]any)["revision"] = outside
 			kept["built"] = []string{outside}
-		}, "each is the hash of a commit"},
-		"no list of what failed": {func(kept map[string]any) { kept["failed"] = nil }, "found null"},
-		"no list of images":      {func(kept map[string]any) { kept["images"] = nil }, "found null"},
+		}, "a commit hash is required"},
+		"no list of failed revisions": {func(kept map[string]any) { kept["failed"] = nil }, "found null"},
+		"no list of images":           {func(kept map[string]any) { kept["images"] = nil }, "found null"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := map[string]any{}
@@ -248,7 +251,7 @@ func TestASearchThatSomebodyElseKeptTouchesNothingElse(t *testing.T) {
 				t.Errorf("%v, want %q", err, tc.says)
 			}
 			if _, err := os.Stat(mine); err != nil {
-				t.Fatalf("what lay beside the folder is gone: %v", err)
+				t.Fatalf("a file beside the folder was removed: %v", err)
 			}
 		})
 	}
@@ -268,6 +271,7 @@ func (i *interrupter) Write(text []byte) (int, error) {
 }
 
 func TestABisectionOfListedRevisions(t *testing.T) {
+	longForm(t, "")
 	var revisions []string
 	for i := range 20 {
 		percent := 100
@@ -285,6 +289,7 @@ func TestABisectionOfListedRevisions(t *testing.T) {
 
 // TestAChangeOfAHistoryIsLocated goes from points to a confirmed change, and from there to its commit.
 func TestAChangeOfAHistoryIsLocated(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(12)
@@ -316,7 +321,7 @@ func TestAChangeOfAHistoryIsLocated(t *testing.T) {
 		!strings.Contains(c.History[len(c.History)-1].Why, "c-120: 1.") || c.History[len(c.History)-2].To != change.Locating {
 		t.Errorf("the change is %+v", c)
 	}
-	// Later points date the change anew, and what was found is told again, also by the namespace that has the history.
+	// Later points date the change again, and the culprit is reported again, also from the namespace of the history.
 	h.must("r3-120", "--confirm")
 	nightly := assayv1alpha1.BenchmarkSchedule{}
 	nightly.Status.History = store.FolderURL(h.folder)
@@ -349,28 +354,28 @@ func TestASearchThatCannotBeIsRefused(t *testing.T) {
 		args [][]string
 		says string
 	}{
-		"without ends":                          {file, [][]string{build}, "a search has two ends"},
-		"with one end":                          {file, [][]string{build, {"--good", "v0"}}, "a search has two ends"},
-		"with ends and a change":                {file, [][]string{build, ends, {"--change", "x"}}, "names both ends"},
-		"with a change that is not there":       {file, [][]string{build, {"--change", "x", "--history", t.TempDir()}}, "0 changes have a name"},
+		"without ends":                          {file, [][]string{build}, "the ends of the search are missing"},
+		"with one end":                          {file, [][]string{build, {"--good", "v0"}}, "the ends of the search are missing"},
+		"with ends and a change":                {file, [][]string{build, ends, {"--change", "x"}}, "cannot be combined with --good and --bad"},
+		"with a change that is not there":       {file, [][]string{build, {"--change", "x", "--history", t.TempDir()}}, "0 changes match the prefix"},
 		"with a commit that is not there":       {file, [][]string{build, {"--good", "v0", "--bad", "v9"}}, `invalid bad "v9"`},
 		"the wrong way round":                   {file, [][]string{build, {"--good", "v2", "--bad", "v0"}}, "is not an ancestor of --bad"},
-		"with nothing that tells revisions":     {file, [][]string{ends}, "nothing in arm \"head\" says what its revision is"},
-		"with a build and no program":           {file, [][]string{ends, {"--build", "true"}}, "--build and --program go together"},
-		"with a program outside the checkout":   {file, [][]string{ends, {"--build", "true", "--program", "/bin/echo"}}, "write its path in the checkout"},
-		"with programs that are all the same":   {file, [][]string{ends, {"--programs", "/bin/echo"}}, "all 3 revisions would be one program"},
-		"with two ways to a program":            {file, [][]string{ends, build, {"--programs", "x/{revision}"}}, "leave one out"},
-		"with an image and a build":             {file, [][]string{ends, build, {"--image", "a/b:{revision}"}}, "--image is for a cluster"},
-		"with one image for all":                {file, [][]string{ends, {"--image", "a/b:main"}}, "all revisions would be one image"},
-		"with a wait for nothing":               {file, [][]string{ends, build, {"--wait", "1m"}}, "it goes with --image"},
-		"with a build of listed revisions":      {file, [][]string{ends, build, {"--revisions", "v0,v1,v2"}}, "leave one out"},
-		"with ends that the list does not have": {file, [][]string{{"--good", "a", "--bad", "b", "--revisions", "b,a", "--programs", "x/{revision}"}}, "the good one first"},
+		"with nothing that tells revisions":     {file, [][]string{ends}, "arm \"head\" does not depend on the revision"},
+		"with a build and no program":           {file, [][]string{ends, {"--build", "true"}}, "--build and --program require each other"},
+		"with a program outside the checkout":   {file, [][]string{ends, {"--build", "true", "--program", "/bin/echo"}}, "use a path in the checkout"},
+		"with identical programs":               {file, [][]string{ends, {"--programs", "/bin/echo"}}, "all 3 revisions would have the same program"},
+		"with two ways to a program":            {file, [][]string{ends, build, {"--programs", "x/{revision}"}}, "mutually exclusive"},
+		"with an image and a build":             {file, [][]string{ends, build, {"--image", "a/b:{revision}"}}, "--image cannot be combined"},
+		"with one image for all":                {file, [][]string{ends, {"--image", "a/b:main"}}, "the placeholder {revision} is missing"},
+		"with a wait for nothing":               {file, [][]string{ends, build, {"--wait", "1m"}}, "with --image"},
+		"with a build of listed revisions":      {file, [][]string{ends, build, {"--revisions", "v0,v1,v2"}}, "mutually exclusive"},
+		"with ends that the list does not have": {file, [][]string{{"--good", "a", "--bad", "b", "--revisions", "b,a", "--programs", "x/{revision}"}}, "the good revision before the bad one"},
 		"with a list that names one twice":      {file, [][]string{{"--good", "a", "--bad", "c", "--revisions", "a,b,b,c", "--programs", "x/{revision}"}}, "twice"},
-		"of several metrics":                    {twice, [][]string{ends, build}, "name one with --metric"},
+		"of several metrics":                    {twice, [][]string{ends, build}, "choose one with --metric"},
 		"of a metric that no gate judges":       {twice, [][]string{ends, build, {"--metric", "speed.mean"}}, `invalid --metric "speed.mean"`},
-		"with a certainty that is none":         {file, [][]string{ends, build, {"--certain", "1.5"}}, "certain: found 1.5"},
-		"with a layout that is none":            {file, [][]string{ends, build, {"--layout", "-1"}}, "invalid --layout -1"},
-		"with one block":                        {file, [][]string{ends, build, {"--blocks", "1"}}, "1 blocks carry no interval"},
+		"with an invalid certainty":             {file, [][]string{ends, build, {"--certain", "1.5"}}, "certain: found 1.5"},
+		"with an invalid layout":                {file, [][]string{ends, build, {"--layout", "-1"}}, "invalid --layout -1"},
+		"with one block":                        {file, [][]string{ends, build, {"--blocks", "1"}}, "1 blocks give no interval"},
 		"with no wave":                          {file, [][]string{ends, build, {"--waves", "0"}}, "waves: found 0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -80,26 +80,26 @@ func TestWrongWordsAreUsageErrors(t *testing.T) {
 		args []string
 		says string
 	}{
-		"a command that is none":             {[]string{"gte", "my-run"}, `unknown command "gte" for "assay"`},
-		"a command below one that is none":   {[]string{"ledger", "crate-bucket"}, `unknown command "crate-bucket" for "assay ledger"`},
+		"an unknown command":                 {[]string{"gte", "my-run"}, `unknown command "gte" for "assay"`},
+		"an unknown subcommand":              {[]string{"ledger", "crate-bucket"}, `unknown command "crate-bucket" for "assay ledger"`},
 		"a flag that is missing":             {[]string{"ledger", "probe"}, `required flag(s) "ledger" not set`},
-		"a flag that is none":                {[]string{"get", "--al"}, "unknown flag: --al"},
-		"a form that is none":                {[]string{"get", "-o", "xml"}, `invalid --output "xml": allowed are table, wide, json, yaml, name`},
-		"a selector that is none":            {[]string{"get", "-l", "=="}, "--selector"},
-		"names and a selector":               {[]string{"get", "x", "-l", "a=b"}, "either named or selected"},
+		"an unknown flag":                    {[]string{"get", "--al"}, "unknown flag: --al"},
+		"an unknown form":                    {[]string{"get", "-o", "xml"}, `invalid --output "xml": allowed are table, wide, json, yaml, name`},
+		"an invalid selector":                {[]string{"get", "-l", "=="}, "--selector"},
+		"names and a selector":               {[]string{"get", "x", "-l", "a=b"}, "names cannot be combined"},
 		"no name":                            {[]string{"watch"}, "Usage: assay watch NAME"},
 		"too many names":                     {[]string{"cancel", "a", "b"}, "Usage: assay cancel NAME"},
-		"no file":                            {[]string{"run"}, "no file is named"},
-		"a file twice":                       {[]string{"plan", "a", "-f", "b"}, "named twice"},
+		"no file":                            {[]string{"run"}, "no file given"},
+		"a file twice":                       {[]string{"plan", "a", "-f", "b"}, "name a file"},
 		"a file that is missing":             {[]string{"plan", "/no/such/file.yaml"}, "/no/such/file.yaml"},
-		"gate of nothing":                    {[]string{"gate"}, "name either a run, or with -f the file of one"},
-		"gate of two things":                 {[]string{"gate", "x", "-f", "y"}, "name either a run, or with -f the file of one"},
-		"a local run that is followed":       {[]string{"run", "--local", "-w", "x.yaml"}, "leave them out with --local"},
+		"gate of nothing":                    {[]string{"gate"}, "name either a run or, with -f, a file"},
+		"gate of two things":                 {[]string{"gate", "x", "-f", "y"}, "name either a run or, with -f, a file"},
+		"a local run that is followed":       {[]string{"run", "--local", "-w", "x.yaml"}, "cannot be combined with --local"},
 		"a file of no known form":            {[]string{"report", folder, "-o", "report.pdf"}, `invalid --output "report.pdf"`},
 		"a format of no known form":          {[]string{"report", folder, "--format", "pdf"}, `invalid --format "pdf"`},
 		"two forms":                          {[]string{"results", folder, "-o", "json", "--format", "csv"}, "contradict"},
-		"a folder that is no ledger":         {[]string{"results", t.TempDir()}, "does not hold the ledger of a run"},
-		"a URL that is none":                 {[]string{"results", "ftp://x"}, "ftp"},
+		"a folder that is no ledger":         {[]string{"results", t.TempDir()}, "is not the ledger of a run"},
+		"an invalid URL":                     {[]string{"results", "ftp://x"}, "ftp"},
 		"a table in a form it has not":       {[]string{"results", folder, "--table", "mine", "-o", "html"}, `invalid --output "html"`},
 		"a report that is opened as a table": {[]string{"report", folder, "--open", "-o", "x.csv"}, "--output"},
 	} {
@@ -145,10 +145,10 @@ func TestWhatLiesBesideTheAttemptsIsNotGivenOut(t *testing.T) {
 	}
 }
 
-// Whoever has a key of the namespace can write an analysis. What the operator refuses the CLI shows to nobody as an answer either.
+// Users with a key of the namespace can write an analysis. The CLI rejects the same analyses as the operator.
 func TestWhatTheOperatorRefusesOfAnAnalysisTheCLIRefuses(t *testing.T) {
 	for sentence, tc := range map[string]struct{ before, after, want string }{
-		"a verdict that is none":        {`"verdict": "Go"`, `"verdict": "Certainly"`, `is "Certainly", which is none of Go, NoGo`},
+		"an unknown verdict":            {`"verdict": "Go"`, `"verdict": "Certainly"`, `is "Certainly", which is none of Go, NoGo`},
 		"a count below zero":            {`"used": `, `"used": -`, "a count is between 0 and"},
 		"more room than the operator's": {`"verdict"`, `"padding": "` + strings.Repeat("x", 17<<20) + `", "verdict"`, "too large"},
 	} {
@@ -177,7 +177,7 @@ func TestWhatTheOperatorRefusesOfAnAnalysisTheCLIRefuses(t *testing.T) {
 func TestOnesOwnTablesArePrintedByName(t *testing.T) {
 	folder := judgedLedger(t)
 	if _, _, err := assay(t, "results", folder, "--table", "mine"); err == nil ||
-		!strings.Contains(err.Error(), "spec.report.tables asks for none") {
+		!strings.Contains(err.Error(), "spec.report.tables is empty") {
 		t.Errorf("a run without tables: %v", err)
 	}
 	path := filepath.Join(folder, ledger.ExperimentKey)
@@ -213,12 +213,12 @@ func TestOnesOwnTablesArePrintedByName(t *testing.T) {
 		}
 	}
 	if _, _, err := assay(t, "results", folder, "--table", "yours"); err == nil ||
-		!strings.Contains(err.Error(), `no table "yours": its spec.report.tables has mine`) {
-		t.Errorf("a table that is none: %v", err)
+		!strings.Contains(err.Error(), `no table "yours"; spec.report.tables has mine`) {
+		t.Errorf("an unknown table: %v", err)
 	}
 }
 
-// What lies in the ledger and what is made from the evidence of an older one are the same.
+// Stored forms and forms rendered from the evidence are the same.
 func TestFormsThatAnOlderLedgerLacksAreMade(t *testing.T) {
 	folder := judgedLedger(t)
 	for form, key := range map[string]func(int) string{
@@ -230,7 +230,7 @@ func TestFormsThatAnOlderLedgerLacksAreMade(t *testing.T) {
 		}
 		before, _, err := assay(t, "report", folder, "--format", form)
 		if err != nil || before != string(lies) {
-			t.Fatalf("%s is not what lies in the ledger (%v)", form, err)
+			t.Fatalf("%s differs from the object in the ledger (%v)", form, err)
 		}
 		if err := os.Remove(filepath.Join(folder, filepath.FromSlash(key(0)))); err != nil {
 			t.Fatal(err)
@@ -242,7 +242,7 @@ func TestFormsThatAnOlderLedgerLacksAreMade(t *testing.T) {
 	}
 }
 
-// Nor is a text or a table that somebody wrote there given out as the run's: a spreadsheet would compute what is in it.
+// Stored texts and tables are untrusted. A spreadsheet would evaluate their formulas.
 func TestWhatSomebodyWroteInPlaceOfATableIsNotGivenOut(t *testing.T) {
 	folder := judgedLedger(t)
 	for form, key := range map[string]string{"csv": ledger.TableKey(0), "md": ledger.ReportKey(0)} {
@@ -262,7 +262,7 @@ func TestWhatSomebodyWroteInPlaceOfATableIsNotGivenOut(t *testing.T) {
 	}
 }
 
-// Whoever has a key of a ledger may write any page there: none runs a script where it is read.
+// Users with a key of a ledger can replace its report. Its scripts must not run.
 func TestAPageOfALedgerRunsNoScript(t *testing.T) {
 	folder := judgedLedger(t)
 	ours, _, err := assay(t, "report", folder, "-o", "html")

@@ -81,10 +81,13 @@ func TestAGateWithoutAClusterExitsWithTheVerdict(t *testing.T) {
 		"no gate that decides":         {[]string{"op: RatioAtMost\n", "op: RatioAtMost\n    severity: Advisory\n"}, nil, cli.ExitInconclusive, "", "it has no blocking gates"},
 		"a file that the API refuses":  {[]string{"RatioAtMost", "RatioAtMst"}, nil, cli.ExitUsage, "", ":20:"},
 		"a run that makes no sense":    {[]string{"metric: latency", "metric: latncy"}, nil, cli.ExitUsage, "", `run.yaml:22:13: spec.gates[1].metric: the template has no metric "latncy"`},
-		"a name":                       {nil, []string{"--name", "x"}, cli.ExitUsage, "", "leave them out with --local"},
+		"a name":                       {nil, []string{"--name", "x"}, cli.ExitUsage, "", "cannot be combined with --local"},
 		"a ledger that cannot be made": {nil, []string{"--out", filepath.Join(blocked, "ledger")}, cli.ExitError, "", "file"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if tc.code == cli.ExitDone || tc.code == cli.ExitInconclusive {
+				longForm(t, name)
+			}
 			file, folder := gateFile(t, tc.replace...), t.TempDir()
 			answers := filepath.Join(folder, "gate.json")
 			args := append([]string{"gate", "--local", file, "--bin-dir", simulated(t), "--pin=false", "--save", answers, "--out",
@@ -122,10 +125,11 @@ func TestCommandsThatAreNoGatesEndAsTheTableSays(t *testing.T) {
 	}{
 		"a Go is an answer":               {nil, cli.ExitDone},
 		"a NoGo is an answer":             {[]string{`"0.9"`, `"0.7"`}, cli.ExitDone},
-		"an Inconclusive is none":         {[]string{`"0.9"`, `"0.8"`}, cli.ExitInconclusive},
+		"Inconclusive does not pass":      {[]string{`"0.9"`, `"0.8"`}, cli.ExitInconclusive},
 		"a run that makes no sense fails": {[]string{"metric: latency", "metric: latncy"}, cli.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
+			longForm(t, name, "a run that makes no sense fails")
 			_, stderr, err := assay(t, "run", "--local", gateFile(t, tc.replace...), "--bin-dir", simulated(t), "--pin=false", "--out",
 				filepath.Join(t.TempDir(), "ledger"))
 			if cli.ExitCode(err) != tc.code {
@@ -135,10 +139,10 @@ func TestCommandsThatAreNoGatesEndAsTheTableSays(t *testing.T) {
 	}
 }
 
-// What plan refuses, run and gate refuse in the same words: with file, line and column.
+// plan, run and gate reject a file with the same message, with file, line and column.
 func TestEveryCommandShowsWhereARunIsWrong(t *testing.T) {
 	file := gateFile(t, "op: RatioAtMost\n    bound", "op: AtLeast\n    bound")
-	want := file + ":20:3: " // Replaced below by what plan says.
+	want := file + ":20:3: " // Replaced below by the message of plan.
 	for i, args := range [][]string{{"plan", file}, {"run", "--local", file}, {"gate", "--local", file}, {"plan", "-f", file, "--measure"}} {
 		_, _, err := assay(t, args...)
 		if err == nil || cli.ExitCode(err) != cli.ExitUsage {

@@ -64,7 +64,7 @@ func (h *localSeries) must(revision string, args ...string) (stdout string) {
 
 func (h *localSeries) archive() *archive.Archive { return archive.Open(mustOpen(h.folder)) }
 
-// series is what the history says of the one metric.
+// series returns the history of the one metric.
 func (h *localSeries) series() *series.Series {
 	h.t.Helper()
 	all, err := h.archive().Of(h.t.Context(), "echo")
@@ -74,7 +74,7 @@ func (h *localSeries) series() *series.Series {
 	return all[0]
 }
 
-// pretend that so many more nights found the newest point's level, with some noise.
+// nights appends n simulated points at the level of the newest point, with noise.
 func (h *localSeries) nights(n int) {
 	h.t.Helper()
 	s := h.series()
@@ -138,11 +138,12 @@ func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
 }
 
 func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(12)
 	stdout := h.must("r2-120")
-	if !strings.Contains(stdout, "suspected: change ") || !strings.Contains(stdout, "it is no alert yet") {
+	if !strings.Contains(stdout, "suspected: change ") || !strings.Contains(stdout, "confirm it on fresh blocks") {
 		t.Fatalf("a change of 20 %% raises no suspicion:\n%s", stdout)
 	}
 	stdout = h.must("", "--confirm")
@@ -177,8 +178,8 @@ func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
 	}{
 		{[]string{id, "--as", "accepted"}, "--why is missing", cli.ExitUsage},
 		{[]string{id, "--as", "good", "--why", "x"}, `invalid --as "good"`, cli.ExitUsage},
-		{[]string{"nonsense", "--why", "x"}, "0 changes have a name that begins with", cli.ExitUsage},
-		{[]string{"", "--as", "accepted", "--why", "an empty variable"}, "0 changes have a name that begins with", cli.ExitUsage},
+		{[]string{"nonsense", "--why", "x"}, "0 changes match the prefix", cli.ExitUsage},
+		{[]string{"", "--as", "accepted", "--why", "an empty variable"}, "0 changes match the prefix", cli.ExitUsage},
 		{[]string{id[:6], "--why", "looking", "--who", "ada"}, "Confirmed, acknowledged by ada", 0},
 		{[]string{id, "--as", "accepted", "--why", "checksums", "--who", "grace"}, "Accepted, acknowledged by ada", 0},
 		{[]string{id, "--as", "fixed", "--why", "x", "--who", "ada"}, "cannot follow Accepted", cli.ExitUsage},
@@ -191,14 +192,14 @@ func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
 			t.Errorf("%v: got %v, want %q", step.args, err, step.says)
 		}
 	}
-	// What a person decided survives points to come.
+	// Decisions survive later points.
 	h.must("r4-120", "--confirm")
 	if book, err = h.archive().Book(t.Context()); err != nil || len(book.Changes) != 1 || book.Changes[0].State != change.Accepted {
 		t.Errorf("%+v, %v", book, err)
 	}
 	listed, _, err = assay(t, "changes", "--history", h.folder)
 	if err != nil || strings.Contains(listed, id) {
-		t.Errorf("what is accepted is still listed: %v\n%s", err, listed)
+		t.Errorf("an accepted change is still listed: %v\n%s", err, listed)
 	}
 	listed, _, err = assay(t, "changes", "--all", "--history", h.folder)
 	if err != nil || !strings.Contains(listed, "grace: checksums") {
@@ -207,6 +208,7 @@ func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
 }
 
 func TestASpikeIsRefutedAndNobodyIsTold(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(12)
@@ -232,14 +234,14 @@ func TestASpikeIsRefutedAndNobodyIsTold(t *testing.T) {
 	}
 	newest := h.series().Newest()
 	if newest.Revision != "r2-100" || math.Abs(newest.Ratio.LogRatio) > 0.02 {
-		t.Errorf("the spike is not replaced by what was measured anew: %+v", newest)
+		t.Errorf("the spike is not replaced by the new results: %+v", newest)
 	}
 	if stdout := h.must("r3-100", "--confirm"); strings.Contains(stdout, "suspected") || strings.Contains(stdout, "ALERT") {
 		t.Errorf("it is suspected again:\n%s", stdout)
 	}
 }
 
-// TestBadInput holds docs/history.md to what it says of input that is wrong.
+// TestBadInput verifies the table of invalid input in docs/history.md.
 func TestBadInput(t *testing.T) {
 	for name, tc := range map[string]struct {
 		play func(t *testing.T, h *localSeries) (stdout string)
@@ -249,7 +251,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		"the same revision twice is two points, and no commit lies between": {
 			func(_ *testing.T, h *localSeries) string { h.must("r1-100"); return h.must("r1-100") },
-			"revision r1-100 again: what lies between the two points is no commit", 2, 1, 0,
+			"revision r1-100 was measured before", 2, 1, 0,
 		},
 		"a history that was rewritten is told, and the ratio to the anchor counts": {
 			func(_ *testing.T, h *localSeries) string {
@@ -310,6 +312,7 @@ func TestBadInput(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			longForm(t, name, "the same revision twice is two points, and no commit lies between")
 			h := newSeries(t)
 			stdout := tc.play(t, h)
 			if !strings.Contains(stdout, tc.says) {
@@ -343,7 +346,7 @@ func later(t *testing.T, h *localSeries, by time.Duration) {
 	}
 }
 
-// TestAStoreThatIsAway: before a run nothing is measured, and after it what was measured is recorded later, from its ledger.
+// TestAStoreThatIsAway: if the store is unreachable before a run, no trials run; afterwards the results are recorded later from the ledger.
 func TestAStoreThatIsAway(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
@@ -358,11 +361,11 @@ func TestAStoreThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := h.point("r2-100")
-	if err == nil || !strings.Contains(err.Error(), "nothing was measured") {
+	if err == nil || !strings.Contains(err.Error(), "no trials were run") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(h.ledger(h.runs)); !os.IsNotExist(err) {
-		t.Errorf("it measured all the same: %v", err)
+		t.Errorf("it ran trials: %v", err)
 	}
 	if err := os.Remove(h.folder); err != nil {
 		t.Fatal(err)
@@ -374,7 +377,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 	// The history leaves while a run measures.
 	t.Setenv(leaves, h.folder)
 	_, _, err = h.point("r2-100")
-	if err == nil || !strings.Contains(err.Error(), "nothing is lost") || !strings.Contains(err.Error(), "history rebuild --history") ||
+	if err == nil || !strings.Contains(err.Error(), "no results are lost") || !strings.Contains(err.Error(), "history rebuild --history") ||
 		cli.ExitCode(err) != cli.ExitError {
 		t.Errorf("got %v", err)
 	}
@@ -385,7 +388,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 	if err := os.Rename(hidden, h.folder); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // What is recorded twice counts once.
+	for range 2 { // Recording a run twice adds one point.
 		out, _, err := assay(t, "history", "rebuild", "--history", h.folder, h.ledger(h.runs))
 		if err != nil || !strings.Contains(out, "1 of 1 ledgers") {
 			t.Fatalf("%v\n%s", err, out)
@@ -435,12 +438,12 @@ func TestWhatIsNoPointIsRefusedBeforeAnythingRuns(t *testing.T) {
 		args     []string
 		says     string
 	}{
-		"a series without a revision":           {args: []string{"--series", "s"}, says: "--series without --revision"},
-		"a revision without a series":           {args: []string{"--revision", "r1"}, says: "name it with --series"},
-		"an anchor of a confirming run":         {args: []string{"--series", "s", "--confirm", "--anchor", "r1"}, says: "go with --revision"},
-		"a file that does not say the revision": {old: "{revision}", new: "fixed", args: []string{"--series", "s", "--revision", "r1"}, says: "write {revision} into a parameter"},
-		"a file without a head":                 {old: "name: head", new: "name: tail", args: []string{"--series", "s", "--revision", "r1"}, says: `an arm "head" is needed`},
-		"a program that is not there":           {args: []string{"--series", "s", "--revision", "r1", "--programs", "no/such/{revision}/echo"}, says: "found no executable file no/such/r1/echo"},
+		"a series without a revision":           {args: []string{"--series", "s"}, says: "--series requires --revision"},
+		"a revision without a series":           {args: []string{"--revision", "r1"}, says: "require --series"},
+		"an anchor of a confirming run":         {args: []string{"--series", "s", "--confirm", "--anchor", "r1"}, says: "require --revision"},
+		"a file that does not say the revision": {old: "{revision}", new: "fixed", args: []string{"--series", "s", "--revision", "r1"}, says: "use {revision} in a parameter"},
+		"a file without a head":                 {old: "name: head", new: "name: tail", args: []string{"--series", "s", "--revision", "r1"}, says: `an arm "head" with {revision} in a parameter is required`},
+		"a program that is not there":           {args: []string{"--series", "s", "--revision", "r1", "--programs", "no/such/{revision}/echo"}, says: "no executable file no/such/r1/echo"},
 		"a history that is no URL":              {args: []string{"--series", "s", "--revision", "r1", "--history", "ftp://x"}, says: "--history: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -464,6 +467,7 @@ func TestWhatIsNoPointIsRefusedBeforeAnythingRuns(t *testing.T) {
 
 // TestProgramsOfRevisions has a program for each revision, one of which is gone.
 func TestProgramsOfRevisions(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	builds := t.TempDir()
 	pattern := filepath.Join(builds, "{revision}", "echo")
@@ -498,11 +502,11 @@ func TestProgramsOfRevisions(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(builds, "r1-100")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := h.point("r4-100", "--programs", pattern); err == nil || !strings.Contains(err.Error(), "replaced with --anchor REVISION") {
+	if _, _, err := h.point("r4-100", "--programs", pattern); err == nil || !strings.Contains(err.Error(), "with --anchor REVISION") {
 		t.Errorf("without its anchor: %v", err)
 	}
 	stdout, stderr, err := h.point("r4-100", "--programs", pattern, "--anchor", "r3-100")
-	if err != nil || !strings.Contains(stderr, "the series begins anew") || !strings.Contains(stdout, "a new segment: another anchor") {
+	if err != nil || !strings.Contains(stderr, "the series restarts") || !strings.Contains(stdout, "a new segment: another anchor") {
 		t.Errorf("with another anchor: %v\n%s\n%s", err, stdout, stderr)
 	}
 }
@@ -512,12 +516,12 @@ func TestASeriesThatFellSilentIsReported(t *testing.T) {
 	h.must("r1-100")
 	for every, silent := range map[string]bool{"1": false, "0.0000000001": true} {
 		out, _, err := assay(t, "changes", "--history", h.folder, "--every", every)
-		if err != nil || strings.Contains(out, "silent: local echo latency.median had its last point at") != silent {
+		if err != nil || strings.Contains(out, "silent: no points of local echo latency.median since") != silent {
 			t.Errorf("a point every %s days: %v\n%s", every, err, out)
 		}
 	}
 	_, _, err := assay(t, "changes", "--history", h.folder, "--every", "never")
-	if err == nil || !strings.Contains(err.Error(), "a number of days") {
+	if err == nil || !strings.Contains(err.Error(), "number of days") {
 		t.Errorf("%v", err)
 	}
 }

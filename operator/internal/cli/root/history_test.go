@@ -112,7 +112,7 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 		"no pages of another":    {[]string{"site", "-n", "empty", "--out", t.TempDir()}, nil, "namespace empty: found 0 BenchmarkSchedules"},
 		"no search of another":   {[]string{"bisect", filepath.Join("testdata", "bisect.yaml"), "-n", "empty", "--change", "3f2a9c"}, nil, "namespace empty: found 0 BenchmarkSchedules"},
 		"none of another":        {[]string{"history", "-n", "empty"}, nil, "namespace empty: found 0 BenchmarkSchedules"},
-		"none of a new one":      {[]string{"changes", "-n", "new"}, nil, "namespace new: found 1 BenchmarkSchedules, and none says where its history lies"},
+		"none of a new one":      {[]string{"changes", "-n", "new"}, nil, "namespace new: found 1 BenchmarkSchedules, none with status.history"},
 		"--history is before it": {[]string{"history", "-n", "bench", "--history", t.TempDir(), "-o", "json"}, []string{"[]"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,6 +134,7 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 		})
 	}
 	t.Run("a search in one of its series", func(t *testing.T) {
+		longForm(t, "")
 		s := newSearch(t, levels(3, map[int]float64{1: 110}))
 		_, stderr, err := s.answer("--good", "v0", "--bad", "v2", "--series", "sort", "-n", "bench", "--server", server)
 		raw, missing := os.ReadFile(filepath.Join(s.state, "bisect.json"))
@@ -149,7 +150,7 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 	}
 }
 
-// A history may be somebody else's: what one series says hides no other.
+// A history is untrusted. Text of one series must not hide another.
 func TestAHistoryOfAnyFiguresIsShown(t *testing.T) {
 	where := t.TempDir()
 	kept := archive.Open(mustOpen(where))

@@ -25,7 +25,7 @@ func TestALedgersStoreIsProbed(t *testing.T) {
 	}
 }
 
-// Whoever installs is told, and the installation fails: the chart's job runs the second.
+// The installation fails with the message, because the job of the chart runs the second command.
 func TestAStoreThatWritesOverEverythingIsRefused(t *testing.T) {
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `"x"`) }))
 	t.Cleanup(store.Close)

@@ -59,7 +59,7 @@ var systems = map[string]func(point record.Point, arm string) float64{
 	},
 }
 
-// spoils are what happens to the trials of arm new of these runs, on the machine of the run "gate".
+// spoils modify the trials of arm new of these runs, on the machine of the run "gate".
 var spoils = map[string]func(of *record.Attempt){
 	"broken": func(of *record.Attempt) {
 		of.Outcome, of.ExitCode, of.Result, of.Message = record.Failed, ptr.To(3), nil, "it exited with 3"
@@ -240,6 +240,7 @@ func readLocal(t *testing.T, folder string) (waves []record.Wave, newest analysi
 }
 
 func TestAnAdaptiveRunAddsWavesAndConfirms(t *testing.T) {
+	longForm(t, "")
 	folder, stdout, stderr, err := runHere(t, "adaptive")
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
@@ -267,6 +268,7 @@ func TestAnAdaptiveRunAddsWavesAndConfirms(t *testing.T) {
 }
 
 func TestASearchFindsTheCapacityOfEveryArm(t *testing.T) {
+	longForm(t, "")
 	folder, stdout, stderr, err := runHere(t, "search")
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)

@@ -51,7 +51,7 @@ func apiServer(t *testing.T) string {
 
 func preflightOf(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
-	// No kubeconfig of whoever runs the tests.
+	// The kubeconfig of the environment is not used.
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	var out bytes.Buffer
 	command := New()
@@ -80,16 +80,16 @@ func TestPreflightOfACluster(t *testing.T) {
 		says    []string
 	}{
 		"no run": {says: []string{"node-a", "cpuManagerPolicy is static", "node-b", "forbidden"}},
-		"a run that can have what it demands": {
+		"a run whose requirements are met": {
 			demands: "  placement: {requireStaticCPUManager: true}\n", says: []string{"Nothing that the run asks for is known to be missing."},
 		},
 		"a run that cannot": {
 			demands: "  placement: {cpus: 3}\n", code: cli.ExitError, says: []string{"cannot be met", "node-a: 2 whole CPUs, placement.cpus is 3"},
 		},
 		"a run whose demand only a block can judge": {
-			demands: "  environment: {require: {governor: performance}}\n", says: []string{"only a block can show it"},
+			demands: "  environment: {require: {governor: performance}}\n", says: []string{"only a running block can verify it"},
 		},
-		"a run that requires what no runner reports": {
+		"a run with a requirement that no runner reports": {
 			demands: "  environment: {require: {cpuGovernor: performance}}\n", says: []string{"the runner reports no such key"},
 		},
 		"a file with something else": {demands: "  nonsense: 1\n", code: cli.ExitUsage},
@@ -159,7 +159,7 @@ echo '{"schema": "assay.dev/survey/v1alpha1", "environment": {"hard": {"smt": tr
 
 	runner("echo broken >&2; exit 7\n")
 	if _, err := preflightOf(t, "--local", "--bin-dir", folder); err == nil || !strings.Contains(err.Error(), "broken") {
-		t.Errorf("got %v, want what the runner said", err)
+		t.Errorf("got %v, want the message of the runner", err)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestForgesAreToldTheFileAsItsRepositoryHasIt(t *testing.T) {
 		"a whole path":                     {"elsewhere", filepath.Join(base, "repository/benchmarks/run.yaml"), "", "benchmarks/run.yaml"},
 		"in a worktree":                    {"elsewhere", filepath.Join(base, "worktree/benchmarks/run.yaml"), "", "benchmarks/run.yaml"},
 		"a whole path below no repository": {"elsewhere", filepath.Join(base, "elsewhere/deep/run.yaml"), "", "deep/run.yaml"},
-		"a file of nobody's":               {"elsewhere/deep", "../run.yaml", "", "../run.yaml"},
+		"a file outside of repositories":   {"elsewhere/deep", "../run.yaml", "", "../run.yaml"},
 		"named by --file":                  {"repository/benchmarks", "run.yaml", "./benchmarks/run.yaml", "benchmarks/run.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

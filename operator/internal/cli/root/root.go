@@ -1,3 +1,4 @@
+// Package root wires all commands into the program, with its help and its reference page.
 package root
 
 import (
@@ -39,7 +40,7 @@ func Main(version string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
-	log.SetLogger(logr.Discard()) // What the client has to say is in its errors.
+	log.SetLogger(logr.Discard()) // Errors contain the messages of the client.
 	root := New()
 	root.SetArgs(args)
 	if err := Execute(ctx, root); err != nil {
@@ -49,7 +50,7 @@ func Main(version string) int {
 	return cli.ExitDone
 }
 
-// Execute runs the command that the words name. Words that name none are wrong, also where Cobra prints the help of what is above.
+// Execute runs the selected command. Unknown commands are usage errors, also where Cobra would print help.
 func Execute(ctx context.Context, root *cobra.Command) error {
 	command, err := root.ExecuteContextC(ctx)
 	if command.Runnable() {
@@ -69,7 +70,7 @@ func Execute(ctx context.Context, root *cobra.Command) error {
 	return cli.UsageError(err)
 }
 
-// stopSignals end a command in good order. A terminal that is closed does too, unless nohup says otherwise.
+// stopSignals end a command gracefully. SIGHUP is included unless nohup ignores it.
 func stopSignals() []os.Signal {
 	out := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -78,22 +79,23 @@ func stopSignals() []os.Signal {
 	return out
 }
 
-// Groups of commands in the help.
+// Command groups of the help.
 const (
 	experiments  = "experiments"
 	answers      = "answers"
 	installation = "installation"
 )
 
+// New returns the command tree.
 func New() *cobra.Command {
-	cobra.EnableCommandSorting = false // The order in which people need them says more than the alphabet.
+	cobra.EnableCommandSorting = false // Commands are ordered by use.
 	root := &cobra.Command{
 		Use:   "assay",
 		Short: "Benchmark verdicts you can trust",
-		Long: "assay runs an experiment that is written as a BenchmarkRun, on a cluster or on this machine, and reports its verdict.\n\n" +
-			cli.ExitHelp(false) + " Of assay gate: 0 only if the verdict is Go, 4 if it is NoGo.\n\n" +
-			"A cluster is found as kubectl finds it: --kubeconfig, $KUBECONFIG or ~/.kube/config, and -n for the namespace. Colours are for " +
-			"terminals, and off with NO_COLOR.",
+		Long: "assay runs an experiment, described by a BenchmarkRun, on a cluster or on this machine and reports its verdict.\n\n" +
+			cli.ExitHelp(false) + " assay gate exits 0 only for Go, and 4 for NoGo.\n\n" +
+			"The cluster is selected as in kubectl: --kubeconfig, $KUBECONFIG or ~/.kube/config, and -n for the namespace. Terminal " +
+			"output is coloured unless NO_COLOR is set.",
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n" +
 			"  assay run run.yaml --watch\n  assay gate my-run --wait 1h\n  assay report my-run --open",
 		Version:       cli.Version,
@@ -107,7 +109,7 @@ func New() *cobra.Command {
 			return nil
 		},
 	}
-	// Every cluster is described by the same flags; those that read nothing from one ignore them.
+	// All commands accept the connection flags. Commands without cluster access ignore them.
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.AddFlags(root.PersistentFlags())
 	_ = root.RegisterFlagCompletionFunc("namespace", cli.CompleteFromCluster(flags, 0, cli.NamespaceCompletions))

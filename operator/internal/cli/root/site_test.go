@@ -83,7 +83,7 @@ func TestASiteOfAHistory(t *testing.T) {
 			t.Errorf("%s", page)
 		}
 	})
-	t.Run("what somebody left below the analyses is no report", func(t *testing.T) {
+	t.Run("an unknown object below the analyses is no report", func(t *testing.T) {
 		left := filepath.Join(h.ledger(1), "analysis", "zzz", "report.html")
 		if err := os.MkdirAll(filepath.Dir(left), 0o755); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestASiteOfAHistory(t *testing.T) {
 			t.Errorf("%s", page)
 		}
 	})
-	t.Run("a copy of what somebody wrote in place of a report runs no script", func(t *testing.T) {
+	t.Run("the copy of a forged report runs no script", func(t *testing.T) {
 		report := filepath.Join(h.ledger(1), filepath.FromSlash(ledger.HTMLKey(0)))
 		if err := os.WriteFile(report, []byte("<script>alert(1)</script>"), 0o600); err != nil {
 			t.Fatal(err)
@@ -131,8 +131,8 @@ func TestASiteThatCannotBeIsRefused(t *testing.T) {
 		"without a folder":                   {nil, "--out is missing"},
 		"a history without series":           {[]string{"--out", filepath.Join(folder, "public")}, "no series in"},
 		"reports that are neither":           {[]string{"--out", "x", "--reports", "all"}, `invalid --reports "all"`},
-		"a commit without a revision":        {[]string{"--out", "x", "--commit", "https://git.example.org/"}, "found no {revision}"},
-		"a commit that a browser would run":  {[]string{"--out", "x", "--commit", "javascript:{revision}"}, "begins with https://"},
+		"a commit without a revision":        {[]string{"--out", "x", "--commit", "https://git.example.org/"}, "the placeholder {revision} is missing"},
+		"a commit that a browser would run":  {[]string{"--out", "x", "--commit", "javascript:{revision}"}, "use an address with https://"},
 		"a base that is no address":          {[]string{"--out", "x", "--base", "bench"}, `invalid --base "bench"`},
 		"a store without an address":         {[]string{"--out", "x", "--served", "s3://assay"}, "use STORE=ADDRESS"},
 		"a store with one that is no way in": {[]string{"--out", "x", "--served", "s3://assay=ftp://x"}, `invalid --served "ftp://x"`},
@@ -169,9 +169,9 @@ func TestChangesAreShownInEveryForm(t *testing.T) {
 		"one change as Markdown":         {[]string{"c0f", "--format", "github"}, "### ❌ Confirmed regression `c0ffee`"},
 		"with links":                     {[]string{"--format", "github", "--site", "https://b.example.org"}, "(<https://b.example.org/series-" + k.ID()},
 		"for programs":                   {[]string{"-o", "json"}, `"id": "c0ffee"`},
-		"a change that is not there":     {[]string{"dead"}, "0 changes have a name that begins with"},
+		"a change that is not there":     {[]string{"dead"}, "0 changes match the prefix"},
 		"a form that there is not":       {[]string{"--format", "gitlab"}, `invalid --format "gitlab"`},
-		"pages at what is no address":    {[]string{"--site", "bench"}, `invalid --site "bench"`},
+		"an invalid address of pages":    {[]string{"--site", "bench"}, `invalid --site "bench"`},
 		"more than one change at a time": {[]string{"a", "b"}, "accepts at most 1 arg"},
 	} {
 		t.Run(name, func(t *testing.T) {

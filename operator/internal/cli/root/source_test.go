@@ -21,8 +21,8 @@ import (
 	"assay.dev/assay/operator/test/clitest"
 )
 
-// What two gates saved may be of two namespaces, and a run beside a gate's is of the namespace that the flags name. What a gate saved is
-// its own, and nobody takes that of an earlier one for it.
+// The answers of two gates may belong to two namespaces, and a run beside them to the namespace of the flags. An answer is only used for
+// its gate, never that of an earlier one.
 func TestTheRunOfAGateIsOfItsNamespaceAndOthersAreNot(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "mine")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")

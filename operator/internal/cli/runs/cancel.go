@@ -16,12 +16,12 @@ import (
 	"assay.dev/assay/operator/internal/progress"
 )
 
-// cancelled is what assay cancel prints for programs.
+// cancelled is the structured output of assay cancel.
 type cancelled struct {
 	Namespace string                `json:"namespace"`
 	Name      string                `json:"name"`
 	Verdict   assayv1alpha1.Verdict `json:"verdict,omitempty"`
-	// Ended reports whether there was nothing left to cancel.
+	// Ended reports whether the run had already ended.
 	Ended bool `json:"ended"`
 }
 
@@ -29,7 +29,7 @@ func NewCancelCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var form string
 	command := &cobra.Command{
 		Use:               "cancel NAME",
-		Short:             "End a run early; what was measured is analysed and kept",
+		Short:             "End a run early; its results so far are analysed and retained",
 		Example:           "  assay cancel my-run",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cli.CompleteRuns(flags, 1),
@@ -56,6 +56,6 @@ func cancelRun(ctx context.Context, cluster *cli.Cluster, name, form string, out
 	if err := cluster.Patch(ctx, run, before); err != nil {
 		return fmt.Errorf("cancel BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
 	}
-	return cli.PrintAnswer(out, form, answer, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace,
+	return cli.PrintAnswer(out, form, answer, "BenchmarkRun %s/%s is being cancelled; follow it with %s watch %s\n", run.Namespace,
 		run.Name, cli.Program, run.Name)
 }

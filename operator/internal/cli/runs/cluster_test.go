@@ -39,17 +39,17 @@ func TestRunsAreListedInEveryForm(t *testing.T) {
 		form       string
 		has, lacks []string
 	}{
-		"a table of the namespace":       {namespace: "default", form: "table", has: []string{"NAMESPACE", "one", "Go", "two", "Pending"}, lacks: []string{"three", "NOTE"}},
-		"of all namespaces":              {form: "table", has: []string{"one", "three", "team-a"}},
-		"a selection":                    {namespace: "default", selector: "team=storage", form: "table", has: []string{"two"}, lacks: []string{"one"}},
-		"wide says what a run waits for": {namespace: "default", form: "wide", has: []string{"NOTE", "NoNodeMatches: no node has 64 CPUs"}},
-		"names for xargs":                {namespace: "default", form: "name", has: []string{"benchmarkrun.assay.dev/one\nbenchmarkrun.assay.dev/two\n"}, lacks: []string{"NAME"}},
-		"JSON of the list":               {namespace: "default", form: "json", has: []string{`"kind": "BenchmarkRunList"`, `"kind": "BenchmarkRun"`}},
-		"YAML of one":                    {names: []string{"one"}, namespace: "default", form: "yaml", has: []string{"kind: BenchmarkRun\n", "verdict: Go"}, lacks: []string{"BenchmarkRunList"}},
-		"one, for people":                {names: []string{"one"}, namespace: "default", form: "table", has: []string{"VERDICT  Go"}},
-		"two by name":                    {names: []string{"one", "two"}, namespace: "default", form: "table", has: []string{"NAMESPACE", "one", "two"}},
-		"none":                           {namespace: "empty", form: "table", has: []string{"no BenchmarkRuns in this namespace; assay get -A lists those of all namespaces"}},
-		"none as JSON is an empty list":  {namespace: "empty", form: "json", has: []string{`"items": []`}},
+		"a table of the namespace":               {namespace: "default", form: "table", has: []string{"NAMESPACE", "one", "Go", "two", "Pending"}, lacks: []string{"three", "NOTE"}},
+		"of all namespaces":                      {form: "table", has: []string{"one", "three", "team-a"}},
+		"a selection":                            {namespace: "default", selector: "team=storage", form: "table", has: []string{"two"}, lacks: []string{"one"}},
+		"wide shows the reason that a run waits": {namespace: "default", form: "wide", has: []string{"NOTE", "NoNodeMatches: no node has 64 CPUs"}},
+		"names for xargs":                        {namespace: "default", form: "name", has: []string{"benchmarkrun.assay.dev/one\nbenchmarkrun.assay.dev/two\n"}, lacks: []string{"NAME"}},
+		"JSON of the list":                       {namespace: "default", form: "json", has: []string{`"kind": "BenchmarkRunList"`, `"kind": "BenchmarkRun"`}},
+		"YAML of one":                            {names: []string{"one"}, namespace: "default", form: "yaml", has: []string{"kind: BenchmarkRun\n", "verdict: Go"}, lacks: []string{"BenchmarkRunList"}},
+		"one, for people":                        {names: []string{"one"}, namespace: "default", form: "table", has: []string{"VERDICT  Go"}},
+		"two by name":                            {names: []string{"one", "two"}, namespace: "default", form: "table", has: []string{"NAMESPACE", "one", "two"}},
+		"none":                                   {namespace: "empty", form: "table", has: []string{"no BenchmarkRuns in this namespace; assay get -A lists the runs of all namespaces"}},
+		"none as JSON is an empty list":          {namespace: "empty", form: "json", has: []string{`"items": []`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := *cluster
@@ -116,8 +116,8 @@ func TestRunsAreCreated(t *testing.T) {
 		"any number of times":            {what: Creation{Generate: true}, prefix: "adaptive-"},
 		"under a prefix that is long":    {what: Creation{Name: long, Generate: true}, prefix: strings.Repeat("a", 46) + "-"},
 		"under one that is cut at a dot": {what: Creation{Name: long[:45] + ".bcdefg", Generate: true}, prefix: long[:45] + "-"},
-		"but not in two places":          {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Namespace = "team-a" }, namespace: "team-b", says: `metadata.namespace is "team-a" and --namespace is "team-b"`, code: cli.ExitUsage},
-		"but not over another":           {there: []client.Object{clitest.Run("default", "adaptive")}, says: "exists already", code: cli.ExitError},
+		"but not in two places":          {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Namespace = "team-a" }, namespace: "team-b", says: `metadata.namespace "team-a" contradicts --namespace "team-b"`, code: cli.ExitUsage},
+		"but not over another":           {there: []client.Object{clitest.Run("default", "adaptive")}, says: "exists, and a run cannot be restarted", code: cli.ExitError},
 		"but not without a name":         {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Name = "" }, says: "metadata.name is missing", code: cli.ExitUsage},
 		"but not with an unknown metric": {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Gates[0].Metric = "speed" }, says: "spec.gates[0].metric", code: cli.ExitUsage},
 		"but not without its template": {

@@ -22,13 +22,13 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// NameLength is how long a run's name may be; generatedSuffix is what the API server adds to a prefix.
+// NameLength is the maximum length of a run's name; generatedSuffix is the length of the suffix that the API server adds to generateName.
 const (
 	NameLength      = 52
 	generatedSuffix = 5
 )
 
-// Creation is a run that shall be created from a file.
+// Creation holds the options for creating a run from a file.
 type Creation struct {
 	File     string
 	Name     string
@@ -38,13 +38,13 @@ type Creation struct {
 func (c *Creation) AddFlags(command *cobra.Command) {
 	command.Flags().StringVarP(&c.File, "filename", "f", "",
 		"file with one BenchmarkRun, and BenchmarkTemplates if it needs any; - is standard input")
-	command.Flags().StringVar(&c.Name, "name", "", "name of the run, in place of the one in the file")
+	command.Flags().StringVar(&c.Name, "name", "", "name of the run (default: metadata.name of the file)")
 	command.Flags().BoolVar(&c.Generate, "generate-name", false,
-		"add a random suffix to the name, so that the file can be run any number of times")
+		"add a random suffix to the name, so that the file can be reused")
 	_ = command.RegisterFlagCompletionFunc("filename", cli.CompleteManifests)
 }
 
-// read reads the file and names its run, which is the only one.
+// read reads the file with its single run and applies the name options.
 func (c *Creation) read() (*manifest.Set, error) {
 	set, err := cli.ReadManifest(c.File)
 	if err != nil {
@@ -57,18 +57,18 @@ func (c *Creation) read() (*manifest.Set, error) {
 	if c.Generate {
 		run.GenerateName = cmp.Or(run.GenerateName, run.Name+"-")
 		run.Name = ""
-		// What is added to a dot would begin with a hyphen, which no part of a name does.
+		// The suffix is preceded by a hyphen, and no part of a DNS name may begin with one.
 		if prefix := strings.TrimRight(run.GenerateName[:min(len(run.GenerateName), NameLength-generatedSuffix-1)], "-."); prefix != "" {
 			run.GenerateName = prefix + "-"
 		}
 	}
 	if run.Name == "" && run.GenerateName == "" {
-		return nil, cli.UsageError(fmt.Errorf("%s: metadata.name is missing: write one, or give one with --name", c.File))
+		return nil, cli.UsageError(fmt.Errorf("%s: metadata.name is missing; set it or use --name", c.File))
 	}
 	return set, nil
 }
 
-// Create creates the run, and the templates in its file that are not there yet.
+// Create creates the run, and the templates of its file that do not exist yet.
 func (c *Creation) Create(ctx context.Context, cluster *cli.Cluster, explicitNamespace string) (*assayv1alpha1.BenchmarkRun, error) {
 	set, err := c.read()
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Creation) Create(ctx context.Context, cluster *cli.Cluster, explicitNam
 	case run.Namespace == "":
 		run.Namespace = cluster.Namespace
 	case explicitNamespace != "" && explicitNamespace != run.Namespace:
-		return nil, cli.UsageError(fmt.Errorf("%s: metadata.namespace is %q and --namespace is %q: leave one out", c.File, run.Namespace,
+		return nil, cli.UsageError(fmt.Errorf("%s: metadata.namespace %q contradicts --namespace %q; remove one of them", c.File, run.Namespace,
 			explicitNamespace))
 	default:
 		cluster.Namespace = run.Namespace
@@ -95,7 +95,7 @@ func (c *Creation) Create(ctx context.Context, cluster *cli.Cluster, explicitNam
 	}
 	switch err := cluster.Create(ctx, run); {
 	case apierrors.IsAlreadyExists(err):
-		return nil, fmt.Errorf("BenchmarkRun %s/%s exists already, and what a run measured never changes: delete it (its ledger stays), or add "+
+		return nil, fmt.Errorf("BenchmarkRun %s/%s exists, and a run cannot be restarted; delete it (its ledger remains), or use "+
 			"--generate-name", run.Namespace, run.Name)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return nil, cli.UsageError(fmt.Errorf("%s: %w", c.File, err))
@@ -106,7 +106,7 @@ func (c *Creation) Create(ctx context.Context, cluster *cli.Cluster, explicitNam
 	return run, nil
 }
 
-// checkFrozen finds before anything is created what the operator would refuse, if the template can be read.
+// checkFrozen runs the checks of the operator before anything is created, if the template is readable.
 func checkFrozen(ctx context.Context, reader client.Reader, set *manifest.Set) error {
 	run := &set.Runs[0]
 	template, err := set.Template(run)
@@ -125,12 +125,13 @@ func checkFrozen(ctx context.Context, reader client.Reader, set *manifest.Set) e
 	return err
 }
 
-// missingTemplate is nil for somebody who may create runs and not read templates: the operator will report it.
+// missingTemplate returns the error for an unreadable template. It is nil if reading templates is forbidden, because the operator reports
+// the problem then.
 func missingTemplate(err error, run *assayv1alpha1.BenchmarkRun) error {
 	if apierrors.IsNotFound(err) {
 		return &experiment.Invalid{Problems: []experiment.Problem{{Field: "spec.templateRef.name",
 			Message: fmt.Sprintf("no BenchmarkTemplate %q in "+
-				"namespace %q: kubectl get benchmarktemplates -n %s lists those there are", run.Spec.TemplateRef.Name, run.Namespace, run.Namespace)}}}
+				"namespace %q; list them with kubectl get benchmarktemplates -n %s", run.Spec.TemplateRef.Name, run.Namespace, run.Namespace)}}}
 	}
 	if apierrors.IsForbidden(err) {
 		return nil
@@ -138,7 +139,7 @@ func missingTemplate(err error, run *assayv1alpha1.BenchmarkRun) error {
 	return fmt.Errorf("read BenchmarkTemplate %s/%s: %w", run.Namespace, run.Spec.TemplateRef.Name, err)
 }
 
-// ensureTemplate creates a template. One that is there and differs is left alone: other runs use it.
+// ensureTemplate creates a template. It never updates an existing one, because other runs may use it.
 func ensureTemplate(ctx context.Context, cluster *cli.Cluster, template *assayv1alpha1.BenchmarkTemplate) error {
 	wanted := template.Spec.DeepCopy()
 	switch err := cluster.Create(ctx, template); {
@@ -151,20 +152,20 @@ func ensureTemplate(ctx context.Context, cluster *cli.Cluster, template *assayv1
 	if err := cluster.Get(ctx, client.ObjectKeyFromObject(template), &existing); err != nil {
 		return fmt.Errorf("read BenchmarkTemplate %s/%s: %w", template.Namespace, template.Name, err)
 	}
-	// The API server fills in what the file leaves out.
+	// The API server has set the defaults of the stored object.
 	experiment.DefaultTemplate(wanted)
 	experiment.DefaultTemplate(&existing.Spec)
 	if !equality.Semantic.DeepEqual(*wanted, existing.Spec) {
-		return cli.UsageError(fmt.Errorf("BenchmarkTemplate %s/%s exists and differs from the one in the file: kubectl apply the file to "+
-			"change it, or give it another name", template.Namespace, template.Name))
+		return cli.UsageError(fmt.Errorf("BenchmarkTemplate %s/%s exists and differs from the file; update it with kubectl apply, or "+
+			"rename the one in the file", template.Namespace, template.Name))
 	}
 	return nil
 }
 
-// templateTime bounds looking for a template on a cluster that may not answer.
+// templateTime is the timeout for reading a template from a cluster.
 const templateTime = 10 * time.Second
 
-// templateOnCluster reads the template that a run refers to, for commands that work without a cluster too.
+// templateOnCluster reads the template of a run from the cluster, for commands that also work without one.
 func templateOnCluster(ctx context.Context, flags *genericclioptions.ConfigFlags,
 	run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkTemplateSpec, error) {
 	cluster, err := cli.Connect(flags)

@@ -30,10 +30,10 @@ import (
 	"assay.dev/assay/operator/internal/history/watch"
 )
 
-// LocalProject is the project of histories without a cluster, and localSchedule what measures their points.
+// LocalProject is the project of histories without a cluster, and localSchedule the name of their schedule.
 const LocalProject, localSchedule = "local", "local"
 
-// seriesOptions are those of a run that measures a point of a series.
+// seriesOptions are the options of a run that adds a point to a series.
 type seriesOptions struct {
 	name, revision, history      string
 	anchor, predecessor, program string
@@ -45,27 +45,27 @@ func (o seriesOptions) check(here bool) error {
 	case o.name == "" && o.revision+o.anchor+o.predecessor+o.program == "" && !o.confirm:
 		return nil
 	case o.name == "":
-		return errors.New("--revision, --anchor, --predecessor, --programs and --confirm are for a point of a series: name it with --series")
+		return errors.New("--revision, --anchor, --predecessor, --programs and --confirm require --series")
 	case !here:
-		return errors.New("--series goes with --local; on a cluster a BenchmarkSchedule measures the points of a series")
+		return errors.New("--series requires --local; on a cluster use a BenchmarkSchedule")
 	case o.revision == "" && !o.confirm:
-		return errors.New("--series without --revision: name what is measured, such as --revision $(git rev-parse HEAD)")
+		return errors.New("--series requires --revision, such as --revision $(git rev-parse HEAD)")
 	case o.revision == "" && o.anchor+o.predecessor != "":
-		return errors.New("--anchor and --predecessor go with --revision: a confirming run measures what the history says")
+		return errors.New("--anchor and --predecessor require --revision; a confirming run takes its revisions from the history")
 	default:
 		return nil
 	}
 }
 
 func (o *seriesOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.name, "series", "", "with --local: measure a point of this series, and add it to the history")
-	flags.StringVar(&o.revision, "revision", "", "with --series: revision that is measured, such as a commit")
+	flags.StringVar(&o.name, "series", "", "with --local: measure a point of this series and add it to the history")
+	flags.StringVar(&o.revision, "revision", "", "with --series: revision to measure, such as a commit")
 	flags.StringVar(&o.history, "history", history.DefaultHistory, history.HistoryHelp)
-	flags.StringVar(&o.anchor, "anchor", "", "with --series: another revision to compare with from now on; both anchors are measured in "+
-		"this run (default: the one that the series has, and its first revision at its beginning)")
-	flags.StringVar(&o.predecessor, "predecessor", "", "with --series: revision before this one (default: the newest in the history)")
-	flags.StringVar(&o.program, "programs", "", "with --series: where the program of a revision lies, such as builds/{revision}/server")
-	flags.BoolVar(&o.confirm, "confirm", false, "with --series: make the confirming run that a suspicion waits for, after the point if "+
+	flags.StringVar(&o.anchor, "anchor", "", "with --series: new anchor for comparisons; this run also measures the "+
+		"present one (default: the present anchor, or the first revision of a new series)")
+	flags.StringVar(&o.predecessor, "predecessor", "", "with --series: previous revision (default: the newest in the history)")
+	flags.StringVar(&o.program, "programs", "", "with --series: path of the program of a revision, such as builds/{revision}/server")
+	flags.BoolVar(&o.confirm, "confirm", false, "with --series: run the confirming runs that are due, after the point if "+
 		"--revision is given")
 }
 
@@ -82,7 +82,7 @@ type seriesRun struct {
 	stdout, stderr io.Writer
 }
 
-// PointRecorded is what a run of a series prints for programs.
+// PointRecorded is the structured output of a run with --series.
 type PointRecorded struct {
 	Series   string               `json:"series"`
 	Sequence int64                `json:"sequence"`
@@ -125,11 +125,11 @@ func runSeries(ctx context.Context, connection *genericclioptions.ConfigFlags, f
 	return nil
 }
 
-// measure measures the revision against the anchor and its predecessor, and records what that says.
+// measure runs the revision against the anchor and its predecessor, and records the results.
 func (f *seriesRun) measure(ctx context.Context) error {
 	known, err := f.archive.Of(ctx, f.options.name)
 	if err != nil {
-		return fmt.Errorf("history: %w; nothing was measured", err)
+		return fmt.Errorf("read the history: %w; no trials were run", err)
 	}
 	point, err := f.next(known)
 	if err != nil {
@@ -151,7 +151,7 @@ func (f *seriesRun) measure(ctx context.Context) error {
 	return f.record(context.WithoutCancel(ctx), here, point, result)
 }
 
-// next is the point that comes after those that are known.
+// next returns the point that follows the known series.
 func (f *seriesRun) next(known []*series.Series) (*points.Run, error) {
 	out := &points.Run{
 		Project: LocalProject, Benchmark: f.options.name, Analysis: 1, Schedule: localSchedule, At: f.now().UTC(),
@@ -177,13 +177,13 @@ func (f *seriesRun) next(known []*series.Series) (*points.Run, error) {
 	if anchor != "" && asked != "" && asked != anchor {
 		out.Arms[points.NextAnchor] = points.Revision{Revision: asked}
 	}
-	// A series begins with its first revision as the anchor.
+	// The first revision of a series is its anchor.
 	out.Arms[points.Anchor] = points.Revision{Revision: cmp.Or(anchor, asked, f.options.revision)}
 	return out, f.leaveOut(out)
 }
 
-// leaveOut takes out of a point what has no program here any more. Without its predecessor it is a point all the same. An anchor that is
-// gone can be replaced, and the series then begins anew.
+// leaveOut removes arms whose program no longer exists. A point without predecessor remains valid. A missing anchor requires a new one,
+// which starts a new segment.
 func (f *seriesRun) leaveOut(point *points.Run) error {
 	if f.options.program == "" {
 		return nil
@@ -196,32 +196,32 @@ func (f *seriesRun) leaveOut(point *points.Run) error {
 		return ""
 	}
 	if path := missing(points.Predecessor); path != "" {
-		cli.PrintLine(f.stderr, "warning: %s of predecessor %s is not an executable file any more: the point has no step\n", path,
+		cli.PrintLine(f.stderr, "warning: program %s of predecessor %s is missing or not executable; the point has no step\n", path,
 			point.Arms[points.Predecessor].Revision)
 		delete(point.Arms, points.Predecessor)
 	}
 	if next, ok := point.Arms[points.NextAnchor]; ok && missing(points.Anchor) != "" {
 		cli.PrintLine(f.stderr,
-			"warning: %s of anchor %s is not an executable file any more: no bridge leads to %s, and the series begins anew\n",
+			"warning: program %s of anchor %s is missing or not executable; the series restarts at %s without a bridge\n",
 			missing(points.Anchor), point.Arms[points.Anchor].Revision, next.Revision)
 		point.Arms[points.Anchor] = next
 		delete(point.Arms, points.NextAnchor)
 	}
 	for _, arm := range []string{points.Anchor, points.NextAnchor, points.Head} {
 		if path := missing(arm); path != "" {
-			return cli.UsageError(fmt.Errorf("--programs %s: found no executable file %s for %s %s: build it there; an anchor that cannot be "+
-				"built any more is replaced with --anchor REVISION", f.options.program, path, arm, point.Arms[arm].Revision))
+			return cli.UsageError(fmt.Errorf("--programs %s: no executable file %s for %s %s; build it, or replace an anchor that cannot be "+
+				"built with --anchor REVISION", f.options.program, path, arm, point.Arms[arm].Revision))
 		}
 	}
 	return nil
 }
 
-// FillRevision puts a revision in the place of the placeholder.
+// FillRevision replaces the placeholder {revision} in text.
 func FillRevision(text, revision string) string {
 	return strings.ReplaceAll(text, points.Placeholder, revision)
 }
 
-// prepare makes the run of a point, or of a confirming run, from what is asked.
+// prepare derives the run of a point or of a confirming run from the given run.
 func (f *seriesRun) prepare(question *RunFile, point *points.Run, folder string) (*LocalRun, error) {
 	run := question.Run.DeepCopy()
 	var names []string
@@ -230,19 +230,19 @@ func (f *seriesRun) prepare(question *RunFile, point *points.Run, folder string)
 	}
 	head := slices.Index(names, points.Head)
 	if head < 0 {
-		return nil, question.Invalid("arms: found %s; an arm %q is needed, with %s where its revision belongs, and may be the only one",
+		return nil, question.Invalid("arms: found %s; an arm %q with %s in a parameter is required",
 			strings.Join(names, ", "), points.Head, points.Placeholder)
 	}
 	like := map[string]assayv1alpha1.Arm{}
 	for _, arm := range run.Spec.Arms {
 		if !slices.Contains([]string{points.Head, points.Predecessor, points.Anchor}, arm.Name) {
-			return nil, question.Invalid("arms: found %q; a series has %s, %s and %s only", arm.Name, points.Anchor, points.Predecessor, points.Head)
+			return nil, question.Invalid("arms: found %q; allowed are %s, %s and %s", arm.Name, points.Anchor, points.Predecessor, points.Head)
 		}
 		like[arm.Name] = arm
 	}
 	named := func(value string) bool { return strings.Contains(value, points.Placeholder) }
 	if f.options.program == "" && !slices.ContainsFunc(slices.Collect(maps.Values(run.Spec.Arms[head].Parameters)), named) {
-		return nil, question.Invalid("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
+		return nil, question.Invalid("arms: arm %q does not depend on the revision; use %s in a parameter, or "+
 			"--programs PATH/%s/PROGRAM", points.Head, points.Placeholder, points.Placeholder)
 	}
 	point.Parameters = maps.Clone(map[string]string(run.Spec.Arms[head].Parameters))
@@ -276,7 +276,7 @@ func (f *seriesRun) prepare(question *RunFile, point *points.Run, folder string)
 	return here, err
 }
 
-// armsInOrder has the anchor first, and the head last.
+// armsInOrder returns the names of the arms with the anchor first and the head last.
 func armsInOrder(arms map[string]points.Revision) []string {
 	between := slices.DeleteFunc(slices.Sorted(maps.Keys(arms)), func(name string) bool {
 		return name == points.Anchor || name == points.Head
@@ -284,7 +284,7 @@ func armsInOrder(arms map[string]points.Revision) []string {
 	return slices.Concat([]string{points.Anchor}, between, []string{points.Head})
 }
 
-// record adds what a run found to the history, and prints what follows from it.
+// record adds the results of a run to the history and prints them with due confirmations.
 func (f *seriesRun) record(ctx context.Context, here *LocalRun, point *points.Run, result *analysis.Analysis) error {
 	records, err := f.add(ctx, here, point, result)
 	if err != nil {
@@ -320,12 +320,12 @@ func (f *seriesRun) record(ctx context.Context, here *LocalRun, point *points.Ru
 		return err
 	}
 	if !slices.ContainsFunc(records, func(r points.Keyed) bool { return r.Record.Kind == series.Measured }) {
-		return cli.WithCode(cli.ExitInconclusive, errors.New("nothing was measured: the run is a gap in its series"))
+		return cli.WithCode(cli.ExitInconclusive, errors.New("the run has no results and is a gap in its series"))
 	}
 	return nil
 }
 
-// add adds the records of a run to the history.
+// add appends the records of a run to the history.
 func (f *seriesRun) add(ctx context.Context, here *LocalRun, point *points.Run, result *analysis.Analysis) ([]points.Keyed, error) {
 	point.Ledger = here.Store.URL()
 	records, err := point.Of(here.Experiment, result)
@@ -338,13 +338,14 @@ func (f *seriesRun) add(ctx context.Context, here *LocalRun, point *points.Run, 
 	return records, nil
 }
 
-// away is the error of a history that could not be written: what was measured is in the run's ledger.
+// away wraps the error of a failed write to the history. The results remain in the ledger of the run.
 func (f *seriesRun) away(here *LocalRun, err error) error {
-	return fmt.Errorf("history: %w; nothing is lost: %s history rebuild --history %s %s records the run later", err, cli.Program,
+	return fmt.Errorf("write the history: %w; no results are lost, record the run later with %s history rebuild --history %s %s", err,
+		cli.Program,
 		f.options.history, here.Executor.Folder)
 }
 
-// problemsOf are those that a run has, and what its point began.
+// problemsOf returns the problems of a run, the segments that it starts, and repeated revisions.
 func problemsOf(s *series.Series, id string) []string {
 	var out []string
 	if segment := s.Current(); len(s.Segments) > 1 && len(segment.Points) == 1 && segment.Points[0].ID == id {
@@ -356,7 +357,7 @@ func problemsOf(s *series.Series, id string) []string {
 		}
 	}
 	if newest := s.Newest(); newest != nil && newest.ID == id && newest.Again {
-		out = append(out, fmt.Sprintf("%s: revision %s again: what lies between the two points is no commit", s.Key, newest.Revision))
+		out = append(out, fmt.Sprintf("%s: revision %s was measured before, so that no commit explains a difference", s.Key, newest.Revision))
 	}
 	return out
 }
@@ -373,22 +374,22 @@ func (f *seriesRun) printPoint(out *PointRecorded) error {
 		cli.PrintLine(f.stdout, "note: %s\n", problem)
 	}
 	for _, due := range out.Due {
-		cli.PrintLine(f.stdout, "suspected: change %s between %s and %s; it is no alert yet: %s run --local %s --series %s --confirm measures "+
-			"both sides on fresh blocks\n", due.Change, due.Old[len(due.Old)-1].Revision, due.New[0].Revision, cli.Program, f.asked.file,
+		cli.PrintLine(f.stdout, "suspected: change %s between %s and %s; confirm it on fresh blocks with %s run --local %s --series %s "+
+			"--confirm\n", due.Change, due.Old[len(due.Old)-1].Revision, due.New[0].Revision, cli.Program, f.asked.file,
 			f.options.name)
 	}
 	return nil
 }
 
-// confirm makes the confirming runs that are due, and tells what they confirm.
+// confirm runs all confirming runs that are due and prints their outcomes.
 func (f *seriesRun) confirm(ctx context.Context) error {
 	all, err := f.archive.Of(ctx, f.options.name)
 	if err != nil {
-		return fmt.Errorf("history: %w; nothing was measured", err)
+		return fmt.Errorf("read the history: %w; no trials were run", err)
 	}
 	book, err := f.archive.Book(ctx)
 	if err != nil {
-		return fmt.Errorf("history: %w; nothing was measured", err)
+		return fmt.Errorf("read the history: %w; no trials were run", err)
 	}
 	due := f.policy.Due(all, book)
 	if len(due) == 0 && f.form == "text" {
@@ -402,13 +403,13 @@ func (f *seriesRun) confirm(ctx context.Context) error {
 	return nil
 }
 
-// confirmOne measures both sides of a suspicion on fresh blocks and has the policy judge it.
+// confirmOne measures both sides of a suspected change on fresh blocks and applies the policy.
 func (f *seriesRun) confirmOne(ctx context.Context, all []*series.Series, due *watch.Confirm) error {
 	due.Old, due.New = f.built(due.Old), f.built(due.New)
 	newest := due.Newest
 	if n := len(due.New); len(due.Old) == 0 || n == 0 || due.New[n-1].Revision != newest.Revision {
-		return cli.UsageError(fmt.Errorf("change %s cannot be confirmed: --programs %s has no program of %s, or of none before it: "+
-			"build them there", due.Change, f.options.program, newest.Revision))
+		return cli.UsageError(fmt.Errorf("change %s cannot be confirmed, because --programs %s lacks the program of %s or of all previous "+
+			"revisions; build them", due.Change, f.options.program, newest.Revision))
 	}
 	point := &points.Run{
 		Project: LocalProject, Benchmark: f.options.name, ID: newest.ID, Schedule: localSchedule, Sequence: newest.Sequence, At: f.now().UTC(),
@@ -416,7 +417,7 @@ func (f *seriesRun) confirmOne(ctx context.Context, all []*series.Series, due *w
 	}
 	var err error
 	if point.Analysis, err = f.archive.NextAnalysis(ctx, all, newest.ID); err != nil {
-		return fmt.Errorf("history: %w; nothing was measured", err)
+		return fmt.Errorf("read the history: %w; no trials were run", err)
 	}
 	over, under := []string{points.Head}, []string(nil)
 	for i, side := range due.Old {
@@ -439,15 +440,15 @@ func (f *seriesRun) confirmOne(ctx context.Context, all []*series.Series, due *w
 	return f.judge(context.WithoutCancel(ctx), here, point, result, due, over, under)
 }
 
-// built are the revisions of which there is a program.
+// built returns the revisions whose program exists.
 func (f *seriesRun) built(sides []points.Revision) []points.Revision {
 	return slices.DeleteFunc(slices.Clone(sides), func(side points.Revision) bool {
 		return f.options.program != "" && !local.Executable(FillRevision(f.options.program, side.Revision))
 	})
 }
 
-// confirming is the same run with the blocks of a confirming run. It has up to four times as many arms as a point, so that the budget of a
-// point does not bound it.
+// confirming returns the run with the blocks of a confirming run. It has up to four times as many arms as a point, so its budget is not
+// that of a point.
 func (f *seriesRun) confirming() *RunFile {
 	run := f.asked.Run.DeepCopy()
 	bisect.Blocks(&run.Spec, watch.ConfirmingBlocks)
@@ -496,7 +497,7 @@ func (f *seriesRun) printJudged(due *watch.Confirm, outcome change.Outcome, aler
 	case change.Refuted:
 		cli.PrintLine(f.stdout, "\nrefuted: change %s: %s\n", due.Change, why)
 	case change.Undecided:
-		cli.PrintLine(f.stdout, "\nundecided: change %s: %s; it waits for more revisions\n", due.Change, why)
+		cli.PrintLine(f.stdout, "\nundecided: change %s: %s; more revisions are needed\n", due.Change, why)
 	}
 	for _, alert := range alerts {
 		kind := "ALERT: regression"

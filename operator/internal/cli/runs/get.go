@@ -36,8 +36,8 @@ func NewGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get [NAME...]",
 		Short: "List runs with their verdicts, or show one",
-		Long: "List runs with their verdicts, or show one with its gates and warnings. NOTE says what a run waits for, or why it failed.\n\n" +
-			"With --watch a line follows whenever a run changes, until the command is interrupted; assay watch ends with the run.",
+		Long: "List runs with their verdicts, or show one with its gates and warnings. NOTE is the reason that a run waits or failed.\n\n" +
+			"With --watch a line is printed on every change of a run until the command is interrupted; assay watch exits when the run ends.",
 		Example:           "  assay get\n  assay get my-run\n  assay get -A -l team=storage -o wide\n  assay get my-run -o json",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cli.CompleteRuns(flags, 0),
@@ -47,7 +47,7 @@ func NewGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				return cli.UsageError(fmt.Errorf("--selector %q: %w", options.selector, err))
 			}
 			if len(args) > 0 && (options.selector != "" || options.all) {
-				return cli.UsageError(errors.New("runs are either named or selected: leave out the names or --selector and --all-namespaces"))
+				return cli.UsageError(errors.New("names cannot be combined with --selector or --all-namespaces"))
 			}
 			cluster, err := cli.Connect(flags)
 			if err != nil {
@@ -64,8 +64,8 @@ func NewGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	}
 	cli.AddOutput(command, &options.form, "table", "wide", "json", "yaml", "name")
 	command.Flags().BoolVarP(&options.all, "all-namespaces", "A", false, "list the runs of every namespace")
-	command.Flags().StringVarP(&options.selector, "selector", "l", "", "labels that the runs have, such as team=storage")
-	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "keep watching, and print what changes")
+	command.Flags().StringVarP(&options.selector, "selector", "l", "", "label selector, such as team=storage")
+	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "watch, and print each change")
 	return command
 }
 
@@ -115,14 +115,14 @@ func namedOrSelected(ctx context.Context, cluster *cli.Cluster, names []string, 
 	return out, nil
 }
 
-// watchRuns prints the runs, and each again when it changes, as kubectl get --watch does.
+// watchRuns prints the runs, and each run again when it changes.
 func watchRuns(ctx context.Context, cluster *cli.Cluster, names []string, selector labels.Selector, form string, out io.Writer) error {
 	if _, err := namedOrSelected(ctx, cluster, names, selector); err != nil {
 		return err
 	}
 	seen, header := map[string]string{}, true
 	show := func(run *assayv1alpha1.BenchmarkRun) error {
-		// A watch that is resumed reports everything once more.
+		// A resumed watch repeats all runs.
 		if len(names) > 0 && !slices.Contains(names, run.Name) || seen[string(run.UID)] == run.ResourceVersion {
 			return nil
 		}
@@ -157,7 +157,7 @@ func watchRuns(ctx context.Context, cluster *cli.Cluster, names []string, select
 	}
 }
 
-// showEach shows the runs that a watch tells of, until it breaks off.
+// showEach passes the runs of a watch to show until the watch ends.
 func showEach(events watch.Interface, show func(*assayv1alpha1.BenchmarkRun) error) error {
 	defer events.Stop()
 	for event := range events.ResultChan() {
@@ -178,7 +178,7 @@ func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, hea
 		return nil
 	}
 	if len(runs) == 0 {
-		_, err := fmt.Fprintln(out, "no BenchmarkRuns in this namespace; "+cli.Program+" get -A lists those of all namespaces")
+		_, err := fmt.Fprintln(out, "no BenchmarkRuns in this namespace; "+cli.Program+" get -A lists the runs of all namespaces")
 		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
@@ -212,7 +212,7 @@ func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, hea
 	return table.Flush()
 }
 
-// wideColumns are the further columns of -o wide.
+// wideColumns returns the additional columns of -o wide.
 func wideColumns(run *assayv1alpha1.BenchmarkRun) []string {
 	wave, remaining := "", ""
 	if run.Status.Wave != nil {
@@ -228,7 +228,7 @@ func wideColumns(run *assayv1alpha1.BenchmarkRun) []string {
 	return []string{wave, strings.Join(nodes, ","), remaining, runNote(run)}
 }
 
-// runNote is why a run failed or what it waits for.
+// runNote returns the reason that a run failed or waits, or "".
 func runNote(run *assayv1alpha1.BenchmarkRun) string {
 	if failed := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed); failed != nil && failed.Status == "True" {
 		return failed.Reason + ": " + failed.Message

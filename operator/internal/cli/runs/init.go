@@ -27,10 +27,9 @@ func NewInitCommand() *cobra.Command {
 	var name, shipped, output string
 	command := &cobra.Command{
 		Use:   "init",
-		Short: "Write a BenchmarkRun to start from, with a comment at every field",
-		Long: "Write a BenchmarkRun to start from: two arms, a sweep, a design and gates, with a comment at every field, which assay plan " +
-			"accepts as it is. " +
-			"With --template it is a run of a workload that Assay ships, with all its parameters.",
+		Short: "Write a commented example of a BenchmarkRun",
+		Long: "Write an example of a BenchmarkRun with two arms, a sweep, a design and gates, and a comment at every field. It is valid " +
+			"unchanged. With --template it runs a workload that Assay ships, with all its parameters.",
 		Example: "  assay init\n  assay init --name my-question --output question.yaml\n  assay init --template pir-scan --output -",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			problems := validation.IsDNS1123Subdomain(name)
@@ -54,16 +53,17 @@ func NewInitCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&name, "name", "my-run", "name of the run")
 	flags.StringVar(&shipped, "template", "",
-		"a BenchmarkTemplate that Assay ships, such as pir-scan (default: a program of one's own, described inline)")
-	flags.StringVarP(&output, "output", "o", "run.yaml", "file to write, which must not exist yet; - prints it")
+		"name of a shipped BenchmarkTemplate, such as pir-scan (default: an inline template for a custom program)")
+	flags.StringVarP(&output, "output", "o", "run.yaml", "file to create; - prints to standard output")
 	_ = command.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return ShippedNames(), cobra.ShellCompDirectiveNoFileComp
 	})
 	return command
 }
 
+// ShippedNames returns the names of the shipped templates.
 func ShippedNames() []string {
-	templates, _ := manifest.Shipped() // A test sees that they can be read.
+	templates, _ := manifest.Shipped() // A test checks that the shipped templates are readable.
 	var out []string
 	for _, is := range templates {
 		out = append(out, is.Name)
@@ -71,12 +71,12 @@ func ShippedNames() []string {
 	return out
 }
 
-// starterRun is the file, of a program of one's own or of a template that is shipped.
+// starterRun renders the example with an inline template, or for the shipped template of that name.
 func starterRun(name, shipped string) ([]byte, error) {
 	data := struct {
 		Name     string
 		Template *assayv1alpha1.BenchmarkTemplate
-		// Differs is the parameter in which the arms differ, and Values what it is in each of them.
+		// Differs is the parameter that distinguishes the arms, with their Values.
 		Differs string
 		Values  []string
 		Metric  assayv1alpha1.Metric
@@ -98,13 +98,13 @@ func starterRun(name, shipped string) ([]byte, error) {
 			}
 		}
 		if data.Differs == "" {
-			return nil, errors.New("template " + shipped + " has no parameter with several values to compare")
+			return nil, errors.New("template " + shipped + " has no parameter with at least two values to compare")
 		}
 	}
 	parsed := template.Must(template.New("starter").Funcs(template.FuncMap{
 		"oneLine": func(text string) string { return strings.Join(strings.Fields(text), " ") },
 		"value":   func(text *string) string { return strconv.Quote(*text) },
-		// Some names are numbers, or yes, without quotes.
+		// YAML names such as yes and 1 need quotes.
 		"text": func(text string) (string, error) {
 			raw, err := yaml.Marshal(text)
 			return strings.TrimSpace(string(raw)), err

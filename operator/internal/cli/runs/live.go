@@ -17,20 +17,21 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// LiveLine shows where a run stands: on a terminal in one line that is written again, elsewhere in a line now and then. What is written to
-// it in between stands above that line.
+// LiveLine shows the progress of a run: on a terminal by rewriting one line, elsewhere by appending lines. Other output is written above
+// the rewritten line.
 type LiveLine struct {
 	out      io.Writer
 	terminal *os.File
-	// line is what the terminal shows now.
+	// line is the line on the terminal.
 	line     string
 	shown    time.Time
 	estimate string
 }
 
-// refresh is how often the estimate is computed anew.
+// refresh is the minimum interval between two estimates.
 const refresh = time.Second
 
+// NewLiveLine returns a LiveLine that writes to out.
 func NewLiveLine(out io.Writer) *LiveLine {
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return &LiveLine{out: out, terminal: file}
@@ -38,16 +39,17 @@ func NewLiveLine(out io.Writer) *LiveLine {
 	return &LiveLine{out: out}
 }
 
-// clearLine clears a terminal's line.
+// clearLine is the control sequence that clears a terminal line.
 const clearLine = "\r\x1b[K"
 
+// Printf replaces the line.
 func (l *LiveLine) Printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if l.terminal == nil {
 		fmt.Fprintln(l.out, line)
 		return
 	}
-	// A line that is broken cannot be written again.
+	// A wrapped line cannot be rewritten.
 	width, _, err := term.GetSize(int(l.terminal.Fd()))
 	if runes := []rune(line); err == nil && width > 1 && len(runes) >= width {
 		line = string(runes[:width-1])
@@ -56,7 +58,7 @@ func (l *LiveLine) Printf(format string, args ...any) {
 	fmt.Fprint(l.out, clearLine+line)
 }
 
-// Write puts lines above the one that is written again.
+// Write writes lines above the rewritten line.
 func (l *LiveLine) Write(lines []byte) (int, error) {
 	if l.terminal == nil || l.line == "" {
 		return l.out.Write(lines)
@@ -67,6 +69,7 @@ func (l *LiveLine) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
+// Clear removes the line from the terminal.
 func (l *LiveLine) Clear() {
 	if l.terminal != nil {
 		fmt.Fprint(l.out, clearLine)
@@ -74,21 +77,21 @@ func (l *LiveLine) Clear() {
 	}
 }
 
-// barWidth is how many characters a bar has between its brackets.
+// barWidth is the number of characters of a progress bar without its brackets.
 const barWidth = 24
 
-// bar is how much of a run is done: [######------------------].
+// bar draws a progress bar such as [######------------------].
 func bar(done, total int) string {
 	full := min(max(done, 0), total) * barWidth / max(total, 1)
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "]"
 }
 
-// printBlocks shows how many blocks of a wave are done.
+// printBlocks shows the number of completed blocks of a wave.
 func (l *LiveLine) printBlocks(_ context.Context, done, total int, remaining time.Duration) {
 	l.Printf("%s %d of %d blocks, about %s left", bar(done, total), done, total, quantity.Seconds(remaining))
 }
 
-// PrintRun shows where a run on a cluster stands, whenever that has changed.
+// PrintRun returns a function that shows the state of a run on a cluster on every change.
 func (l *LiveLine) PrintRun() func(*assayv1alpha1.BenchmarkRun) {
 	last := ""
 	return func(run *assayv1alpha1.BenchmarkRun) {
@@ -111,7 +114,8 @@ func (l *LiveLine) PrintRun() func(*assayv1alpha1.BenchmarkRun) {
 	}
 }
 
-// PrintEstimates returns what reports every block of a run that is done: elsewhere than on a terminal of every tenth of them.
+// PrintEstimates returns a callback that shows each completed block with the current estimates. Without a terminal it prints ten lines per
+// wave.
 func (l *LiveLine) PrintEstimates(run *LocalRun) func(ctx context.Context, done, total int, remaining time.Duration) {
 	return func(ctx context.Context, done, total int, remaining time.Duration) {
 		if l.terminal == nil && done*10/total == (done-1)*10/total {

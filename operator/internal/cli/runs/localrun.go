@@ -17,33 +17,34 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
 )
 
-// LocalRun is a run on this machine: waves, each planned from the analysis of those before it, as the operator plans them.
+// LocalRun is a run on this machine. Each wave is planned from the analysis of the previous ones, as in the operator.
 type LocalRun struct {
 	Experiment *experiment.Experiment
 	programs   local.Programs
 	Executor   *local.Executor
-	// AfterBlock shows every block that is done; nil writes a line of it to the executor's log.
+	// AfterBlock is called after each block. If nil, a line is written to the log of the executor.
 	AfterBlock func(ctx context.Context, done, total int, remaining time.Duration)
 
-	// Store is nil until the first wave is laid out.
+	// Store is nil before the first wave.
 	Store  store.Store
 	course *design.Course
-	// history is what the run is measured for, and lies in its ledger; nil where it is no point of a series.
+	// history is the object that describes the point of a series; nil outside of series.
 	history []byte
-	// shortfall is what the design asked for and did not get.
+	// shortfall explains an unsatisfied design.
 	shortfall string
 }
 
-// localLanes is the one lane of a run on this machine.
+// localLanes is the single lane of a local run.
 var localLanes = []design.Lane{{}}
 
-// Run executes waves until the design is satisfied and returns the last analysis. Interrupted or out of time, what was
-// measured is judged all the same.
+// Run executes waves until the design is satisfied and returns the last analysis. After an interruption or timeout it analyzes the attempts
+// so far.
 func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
 	if err := local.Hide(); err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
 		return result.Findings(), stopped, nil
 	})
 	if _, tooLarge := errors.AsType[*design.TooLarge](err); tooLarge {
-		return nil, cli.UsageError(err) // What was asked for is at fault.
+		return nil, cli.UsageError(err) // The design is too large, which is an error of the input.
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
 	return result, nil
 }
 
-// printExpected says what is expected of the blocks to come, once something was found.
+// printExpected prints the expected effect of further blocks, if the analysis has an estimate.
 func (r *LocalRun) printExpected(result *analysis.Analysis) {
 	if result == nil {
 		return
@@ -98,7 +99,7 @@ func (r *LocalRun) printExpected(result *analysis.Analysis) {
 	}
 }
 
-// Pilot runs the first step of the run, with so many blocks, in a folder of its own that is gone afterwards. It is no part of the run.
+// Pilot runs the first step with the given number of blocks in a temporary folder. Its attempts are not part of the run.
 func (r *LocalRun) Pilot(ctx context.Context, blocks int) (result *ledgers.Analyzed, took time.Duration, err error) {
 	folder, err := os.MkdirTemp("", "assay-pilot-")
 	if err != nil {
@@ -127,7 +128,7 @@ func (r *LocalRun) Pilot(ctx context.Context, blocks int) (result *ledgers.Analy
 	return result, took, err
 }
 
-// writeWave writes a wave, as this machine executes it, to the ledger, which the first one starts.
+// writeWave writes a wave for this machine to the ledger. The first wave creates the ledger.
 func (r *LocalRun) writeWave(ctx context.Context, laid *record.Wave) (*record.Wave, error) {
 	wave, err := local.Prepare(laid, r.programs)
 	if err != nil {
@@ -150,7 +151,7 @@ func (r *LocalRun) writeWave(ctx context.Context, laid *record.Wave) (*record.Wa
 	return wave, r.Executor.Plan(ctx, r.Store, ledger.WaveKey(wave.Wave), raw)
 }
 
-// execute runs the blocks of a wave; stopped reports whether it was interrupted or ran out of time.
+// execute runs the blocks of a wave. stopped reports an interruption or timeout.
 func (r *LocalRun) execute(ctx context.Context, wave *record.Wave, why string) (stopped bool, err error) {
 	name, log, started := r.Experiment.Run.Name, r.Executor.Log, time.Now()
 	total, done, trials, ran := len(wave.Blocks), 0, wave.Trials(), 0
@@ -161,7 +162,7 @@ func (r *LocalRun) execute(ctx context.Context, wave *record.Wave, why string) (
 		why += ", ledger " + r.Executor.Folder
 	}
 	fmt.Fprintf(log, "%s: wave %d: %d blocks, %d trials%s\n", name, wave.Wave, total, trials, why)
-	err = r.Executor.Run(ctx, wave, func(block record.Block) {
+	engine := &local.Engine{Executor: r.Executor, Done: func(block record.Block) {
 		done, ran = done+1, ran+block.Trials()
 		remaining := time.Duration(float64(time.Since(started)) / float64(ran) * float64(trials-ran))
 		if r.AfterBlock != nil {
@@ -169,10 +170,11 @@ func (r *LocalRun) execute(ctx context.Context, wave *record.Wave, why string) (
 			return
 		}
 		fmt.Fprintf(log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, quantity.Seconds(remaining))
-	})
+	}}
+	err = engine.Execute(ctx, plan.StartWave{Experiment: r.Experiment, Wave: wave})
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return false, err
 	}
-	fmt.Fprintf(log, "%s: stopped after %d of %d blocks (%v); judging what was measured\n", name, done, total, err)
+	fmt.Fprintf(log, "%s: stopped after %d of %d blocks (%v); analyzing the attempts so far\n", name, done, total, err)
 	return true, nil
 }

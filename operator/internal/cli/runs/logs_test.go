@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/test/clitest"
 )
 
-// A line ends where its program ends it, which may be never: those after it are shown all the same.
+// A line may never end. Lines after it must be shown.
 func TestALogIsShownHoweverLongItsLinesAre(t *testing.T) {
 	for name, length := range map[string]int{"no line": 0, "a line": 10, "the longest": longestLine, "a longer one": longestLine + 1,
 		"one of several pieces": 5*longestLine + 7} {

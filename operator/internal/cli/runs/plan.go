@@ -24,10 +24,10 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Planned is what assay plan shows. Times that nobody measured are absent.
+// Planned is the structured output of assay plan. Times that were not measured are absent.
 type Planned struct {
 	Run string `json:"run"`
-	// Search reports whether points are the loads that may be tried, of which a search tries a few; the first wave is what is shown.
+	// Search reports whether points are the candidate loads of a search. The other fields then describe its first wave.
 	Search         bool     `json:"search,omitempty"`
 	Points         int      `json:"points"`
 	Arms           []string `json:"arms"`
@@ -39,18 +39,19 @@ type Planned struct {
 	MaxTrials      int      `json:"maxTrials"`
 	TrialBudget    int      `json:"trialBudget"`
 	WallClock      string   `json:"wallClockBudget"`
-	// BlockSeconds is how long a block took on this machine; only with --measure.
+	// BlockSeconds is the duration of a block on this machine, with --measure only.
 	BlockSeconds *float64 `json:"blockSeconds,omitempty"`
 	MinSeconds   *float64 `json:"minSeconds,omitempty"`
-	// Pilot is how many blocks ran for it, and Precision what they say of every gate on times.
+	// Pilot is the number of blocks of the pilot, and Precision its estimate for each gate on a time.
 	Pilot     int                 `json:"pilotBlocks,omitempty"`
 	Precision []explain.Precision `json:"precision,omitempty"`
-	// Lost are trials of the pilot that no figure could be had of, as in the run.
+	// Lost lists trials of the pilot without a usable result. The run would lose such trials too.
 	Lost  []lostTrials `json:"lost,omitempty"`
 	Gates []string     `json:"gates,omitempty"`
 }
 
-// lostTrials are trials of an arm that are lost for the same reason. What is no trial, such as a file that cannot be read, has no arm.
+// lostTrials counts trials of an arm that are lost for the same reason. Arm is empty for objects that are not trials, such as an unreadable
+// file.
 type lostTrials struct {
 	Arm    string `json:"arm,omitempty"`
 	Point  string `json:"point,omitempty"`
@@ -65,12 +66,11 @@ func NewPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	var pilot int
 	command := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Check the experiment in FILE and show what it would run, and how long that takes",
+		Short: "Check the experiment in FILE and estimate its size and duration",
 		Long: "Check the experiment in FILE as the operator would, and show how many points, blocks and trials it has. " +
-			"Its duration has to be measured: --measure runs a pilot of a few blocks on this machine and estimates how many blocks and minutes " +
-			"every gate needs " +
-			"for the precision that design.stop asks for, or without it for a decision at the effect that the pilot found. The pilot is not part " +
-			"of the run. Trials of it that fail, or report what cannot be used, are named, and the exit code is 1.",
+			"With --measure a pilot of a few blocks on this machine estimates the duration, and the blocks that every gate needs for " +
+			"the precision in design.stop, or else for a decision at the effect of the pilot. The pilot is not part of the run. The exit code " +
+			"is 1 if trials of the pilot fail or have unusable results.",
 		Example:           "  assay plan workflows/studies/pir-batch-scan/run.yaml --measure\n  assay plan -f run.yaml -o json",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cli.CompleteManifests,
@@ -86,7 +86,7 @@ func NewPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// The first step of the real plan: what follows depends on what it measures.
+			// The first step of the actual plan. Later steps depend on its results.
 			first := design.Begin(frozen)
 			wave, err := first.Lay(first.Next(), []design.Lane{{}}, nil)
 			if err != nil {
@@ -110,8 +110,8 @@ func NewPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	flags.StringVarP(&file, "filename", "f", "", "file with one BenchmarkRun; - is standard input")
 	_ = command.RegisterFlagCompletionFunc("filename", cli.CompleteManifests)
 	flags.BoolVar(&measure, "measure", false,
-		"run a pilot on this machine to estimate how long the run takes, and how many blocks every gate needs")
-	flags.IntVar(&pilot, "pilot-blocks", 5, "blocks of the pilot; 3 are the fewest that give an estimate of the spread, 10 give a good one")
+		"run a pilot on this machine to estimate the duration and the blocks that every gate needs")
+	flags.IntVar(&pilot, "pilot-blocks", 5, "blocks of the pilot; at least 3 for an estimate of the spread, 10 for a good one")
 	options.AddSources(flags, "")
 	bindArmBinary(flags, &options.Arms)
 	return command
@@ -143,20 +143,20 @@ func summarize(frozen *experiment.Experiment, first *record.Wave) Planned {
 	}
 	all := frozen.Completions()
 	if i := slices.IndexFunc(all, func(c experiment.Completion) bool { return c.Implicit }); i >= 0 {
-		out.Gates = append(out.Gates, fmt.Sprintf("%s: %s (implicit, of every arm)", experiment.CompletesGate,
+		out.Gates = append(out.Gates, fmt.Sprintf("%s: %s (implicit, for every arm)", experiment.CompletesGate,
 			analysis.Asked(frozen, all[i].Gate.Condition)))
 	}
 	return out
 }
 
 func printPlan(out io.Writer, p Planned) {
-	what := "points"
+	kind := "points"
 	if p.Search {
-		what = "loads to search"
+		kind = "loads to search"
 	}
-	cli.PrintLine(out, "%s: %d %s x %d arms (%s)\n", p.Run, p.Points, what, len(p.Arms), strings.Join(p.Arms, ", "))
+	cli.PrintLine(out, "%s: %d %s x %d arms (%s)\n", p.Run, p.Points, kind, len(p.Arms), strings.Join(p.Arms, ", "))
 	if p.Search {
-		cli.PrintLine(out, "search   the first wave has %d blocks; every load tried has %d blocks at most\n", p.MinBlocks, p.MaxBlocks)
+		cli.PrintLine(out, "search   the first wave has %d blocks; every load has at most %d blocks\n", p.MinBlocks, p.MaxBlocks)
 	} else {
 		cli.PrintLine(out, "blocks   %d to %d, %d trials each\n", p.MinBlocks, p.MaxBlocks, p.TrialsPerBlock)
 	}
@@ -165,10 +165,10 @@ func printPlan(out io.Writer, p Planned) {
 	}
 	cli.PrintLine(out, "trials   %d to %d (budget %d)\n", p.MinTrials, p.MaxTrials, p.TrialBudget)
 	if p.BlockSeconds != nil {
-		cli.PrintLine(out, "time     about %s for %d blocks at %s each, as %d took here (budget %s)\n",
+		cli.PrintLine(out, "time     about %s for %d blocks at %s each, estimated from %d blocks (budget %s)\n",
 			seconds(*p.MinSeconds), p.MinBlocks, seconds(*p.BlockSeconds), p.Pilot, p.WallClock)
 	} else {
-		cli.PrintLine(out, "time     not measured: --measure runs a pilot here (budget %s)\n", p.WallClock)
+		cli.PrintLine(out, "time     not measured; --measure runs a pilot (budget %s)\n", p.WallClock)
 	}
 	for _, lost := range p.Lost {
 		cli.PrintLine(out, "lost     %s\n", lost)
@@ -181,19 +181,19 @@ func printPlan(out io.Writer, p Planned) {
 	}
 }
 
-// needs is what a gate's wanted precision takes.
+// needs formats the number of blocks that the requested precision of a gate requires.
 func (p *Planned) needs(of explain.Precision) string {
 	name := of.Gate + " of " + of.Candidate + cli.AtPoint(of.Point)
 	if of.HalfWidth == nil {
-		return name + ": not known, as the pilot gives it no interval"
+		return name + ": unknown, because the pilot yields no interval"
 	}
-	aim := "a decision at the effect found"
+	aim := "a decision at the observed effect"
 	if of.Wanted != nil {
 		aim = "a half width of " + quantity.Percent(*of.Wanted, 3)
 	}
 	text := fmt.Sprintf("%s: half width %s after %d blocks; ", name, quantity.Percent(*of.HalfWidth, 3), of.Blocks)
 	if of.Needed == nil {
-		return text + "no number of blocks would give " + aim
+		return text + "no number of blocks yields " + aim
 	}
 	text += fmt.Sprintf("about %d blocks for %s", *of.Needed, aim)
 	if p.BlockSeconds != nil {
@@ -209,10 +209,10 @@ func seconds(s float64) string {
 	return quantity.Duration(time.Duration(s*float64(time.Second)), 100*time.Millisecond)
 }
 
-// measure runs a pilot.
+// measure runs a pilot and sets the measured fields.
 func (p *Planned) measure(ctx context.Context, question *RunFile, blocks int, options LocalOptions) error {
 	if blocks < 1 {
-		return cli.UsageError(fmt.Errorf("invalid --pilot-blocks %d: a pilot has at least 1 block", blocks))
+		return cli.UsageError(fmt.Errorf("invalid --pilot-blocks %d: at least 1 is required", blocks))
 	}
 	here, err := PrepareLocal(question, options, io.Discard)
 	if err != nil {
@@ -229,7 +229,7 @@ func (p *Planned) measure(ctx context.Context, question *RunFile, blocks int, op
 	return nil
 }
 
-// String is a line for people.
+// String formats the lost trials for people.
 func (l lostTrials) String() string {
 	if l.Arm == "" {
 		return l.Reason
@@ -237,16 +237,15 @@ func (l lostTrials) String() string {
 	return fmt.Sprintf("%s of arm %s%s: %s", quantity.Count(l.Trials, "trial"), l.Arm, cli.AtPoint(l.Point), l.Reason)
 }
 
-// failure is how a plan ends whose pilot lost trials.
+// failure returns the error for a plan whose pilot lost trials.
 func (p *Planned) failure() error {
 	if len(p.Lost) == 0 {
 		return nil
 	}
-	return cli.WithCode(cli.ExitError, fmt.Errorf("the run would lose trials, as its pilot did: %s", p.Lost[0]))
+	return cli.WithCode(cli.ExitError, fmt.Errorf("trials of the pilot were lost: %s", p.Lost[0]))
 }
 
-// lostTrialsOf are the trials that the analysis could not use, but for those beyond a noise limit: that is this machine's, and a run
-// repeats them.
+// lostTrialsOf returns the trials that the analysis rejected. Trials beyond a noise limit are omitted, because a run repeats them.
 func lostTrialsOf(result *ledgers.Analyzed) []lostTrials {
 	attempts := map[string]record.Attempt{}
 	for _, attempt := range result.Evidence.Attempts {

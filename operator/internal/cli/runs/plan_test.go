@@ -36,10 +36,10 @@ func TestAPlanSaysWhatAWantedPrecisionTakes(t *testing.T) {
 		},
 		"a decision": {
 			with(func(p *explain.Precision) { p.Point, p.Needed = "batchSize=8", ptr.To(12) }),
-			"faster of new at batchSize=8: half width 4.1 % after 5 blocks; about 12 blocks for a decision at the effect found, 18s",
+			"faster of new at batchSize=8: half width 4.1 % after 5 blocks; about 12 blocks for a decision at the observed effect, 18s",
 		},
-		"nothing would do": {pilot, "faster of new: half width 4.1 % after 5 blocks; no number of blocks would give a decision at the effect found"},
-		"no interval":      {with(func(p *explain.Precision) { p.HalfWidth = nil }), "faster of new: not known, as the pilot gives it no interval"},
+		"nothing would do": {pilot, "faster of new: half width 4.1 % after 5 blocks; no number of blocks yields a decision at the observed effect"},
+		"no interval":      {with(func(p *explain.Precision) { p.HalfWidth = nil }), "faster of new: unknown, because the pilot yields no interval"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestAPlanSaysWhatAWantedPrecisionTakes(t *testing.T) {
 			}
 			var out strings.Builder
 			printPlan(&out, p)
-			if !strings.Contains(out.String(), "needs    "+tc.want) || !strings.Contains(out.String(), "as 5 took here") {
+			if !strings.Contains(out.String(), "needs    "+tc.want) || !strings.Contains(out.String(), "estimated from 5 blocks") {
 				t.Error(out.String())
 			}
 		})

@@ -23,24 +23,24 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-// recording is a revision that shall be recorded.
+// recording holds the options of assay record.
 type recording struct {
 	series   string
 	revision assayv1alpha1.Revision
 	form     string
-	// resolve looks a tag up.
+	// resolve looks up the digest of a tag.
 	resolve func(ctx context.Context, reference string) schedule.Image
 	now     func() time.Time
 }
 
-// recorded is what assay record prints for programs.
+// recorded is the structured output of assay record.
 type recorded struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Series    string `json:"series"`
 	Revision  string `json:"revision"`
 	Image     string `json:"image"`
-	// Already reports whether it was recorded before.
+	// Already reports whether the revision was recorded before.
 	Already bool `json:"already"`
 }
 
@@ -49,18 +49,18 @@ func NewRecordCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	r := recording{resolve: asks.Resolve, now: time.Now}
 	command := &cobra.Command{
 		Use:   "record --series SERIES --revision REVISION --image IMAGE",
-		Short: "Report a revision, for a schedule of its series to measure",
-		Long: "Report a revision, for a schedule of its series to measure: the last step of a pipeline that builds images. Recording the same " +
-			"again changes nothing, so that a step can be repeated.\n\nA tag is looked up with the credentials of docker login, and its digest " +
-			"is recorded. On the cluster it takes the ClusterRole assay-record, which may do nothing else.",
+		Short: "Record a revision for the schedule of its series",
+		Long: "Record a revision for the schedule of its series, as the last step of a pipeline that builds images. The command is " +
+			"idempotent.\n\nThe digest of a tag is looked up with the credentials of docker login and recorded. The command needs only the " +
+			"ClusterRole assay-record.",
 		Example: "  assay record --series scan --revision $(git rev-parse HEAD) --image ghcr.io/acme/scan:main",
 		RunE: cli.WithCluster(flags, func(cmd *cobra.Command, cluster *cli.Cluster, _ []string) error {
 			return r.record(cmd.Context(), cluster, cmd.OutOrStdout())
 		}),
 	}
-	command.Flags().StringVar(&r.series, "series", "", "series that the revision belongs to, as its schedule names it")
-	command.Flags().StringVar(&r.revision.Revision, "revision", "", "state of the program, such as the hash of a commit")
-	command.Flags().StringVar(&r.revision.Image, "image", "", "image that holds it, by tag or digest")
+	command.Flags().StringVar(&r.series, "series", "", "series in the spec of the schedule")
+	command.Flags().StringVar(&r.revision.Revision, "revision", "", "revision of the program, such as a commit hash")
+	command.Flags().StringVar(&r.revision.Image, "image", "", "image of the revision, by tag or digest")
 	for _, name := range []string{"series", "revision", "image"} {
 		_ = command.MarkFlagRequired(name)
 	}
@@ -68,7 +68,7 @@ func NewRecordCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	return command
 }
 
-// record writes the object, or finds it written.
+// record creates the BenchmarkRevision, or verifies that it exists with the same image.
 func (r *recording) record(ctx context.Context, cluster *cli.Cluster, out io.Writer) error {
 	if !strings.Contains(r.revision.Image, "@") {
 		image := r.resolve(ctx, r.revision.Image)
@@ -99,21 +99,21 @@ func (r *recording) record(ctx context.Context, cluster *cli.Cluster, out io.Wri
 	return cli.PrintAnswer(out, r.form, answer, "revision %s of series %s %s: %s\n", r.revision.Revision, r.series, verb, r.revision.Image)
 }
 
-// same reports what was recorded under the same revision and is something else.
+// same returns an error if the revision was recorded with another image.
 func (r *recording) same(ctx context.Context, cluster *cli.Cluster, object *assayv1alpha1.BenchmarkRevision) error {
 	var existing assayv1alpha1.BenchmarkRevision
 	if err := cluster.Get(ctx, client.ObjectKeyFromObject(object), &existing); err != nil {
 		return err
 	}
 	if existing.Spec.Series != r.series || existing.Spec.Revision != r.revision {
-		return fmt.Errorf("invalid image %s: revision %s of series %s was recorded as %s, and a revision never changes; record the new "+
-			"build under a revision of its own, or delete BenchmarkRevision %s if that one was a mistake", r.revision.Image,
+		return fmt.Errorf("invalid image %s: revision %s of series %s is recorded with image %s, and revisions are immutable; record the new "+
+			"build as another revision, or delete BenchmarkRevision %s if its image is wrong", r.revision.Image,
 			existing.Spec.Revision.Revision, existing.Spec.Series, existing.Spec.Image, existing.Name)
 	}
 	return nil
 }
 
-// revisionName is the same for the same revision of a series, so that the API server refuses to have it twice.
+// revisionName returns a deterministic name for a revision of a series, so that the API server rejects duplicates.
 func revisionName(series, revision string) string {
 	return series + "-" + record.SHA256([]byte(revision))[:16]
 }

@@ -34,12 +34,12 @@ func TestARevisionIsRecordedOnce(t *testing.T) {
 		return out.String(), err
 	}
 	cluster := fakeCluster(t, interceptor.Funcs{})
-	// In this order: each finds what those before it left.
+	// The cases depend on the objects of the preceding ones.
 	for _, tc := range []struct{ name, series, revision, image, form, want, err string }{
 		{"a tag is recorded by its digest", "scan", "c0ffee", "ghcr.io/acme/scan:main", "text", "revision c0ffee of series scan recorded: " + digest("a"), ""},
 		{"the same again changes nothing", "scan", "c0ffee", digest("a"), "text", "was recorded before", ""},
 		{"and says so to programs", "scan", "c0ffee", digest("a"), "json", `"already": true`, ""},
-		{"another image under it is refused", "scan", "c0ffee", digest("b"), "text", "", "a revision never changes"},
+		{"another image under it is refused", "scan", "c0ffee", digest("b"), "text", "", "revisions are immutable"},
 		{"another revision is another", "scan", "decaf", digest("b"), "text", "revision decaf", ""},
 		{"another series has its own", "sort", "c0ffee", digest("b"), "text", "series sort recorded", ""},
 		{"a tag that is gone records nothing", "scan", "f00", "ghcr.io/acme/scan:gone", "text", "", "is gone"},

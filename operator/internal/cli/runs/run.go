@@ -1,3 +1,4 @@
+// Package runs has the commands that create, execute, list and follow runs.
 package runs
 
 import (
@@ -35,6 +36,7 @@ type LocalOptions struct {
 	Pin       bool
 }
 
+// NewRunCommand returns the command assay run.
 func NewRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	var options LocalOptions
 	var point seriesOptions
@@ -44,12 +46,13 @@ func NewRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run the experiment in FILE, on the cluster or on this machine",
-		Long: "Run the experiment in FILE. On a cluster the run is created, after checking what the operator would refuse; with --watch it is " +
-			"followed to its end.\n\n" +
-			"With --local it runs on this machine: the same plan, runner, analysis and report, with a folder as the ledger, and no cluster.\n\n" +
-			"With --series the run is a point of a history: --revision, its predecessor and the anchor of the series are measured in the same " +
-			"blocks, and what is kept is their ratio. The file has one arm, head, with {revision} in a parameter, or --programs says where the " +
-			"program of a revision lies.\n\n" +
+		Long: "Run the experiment in FILE. On a cluster the run is created, after the checks of the operator; with --watch it is " +
+			"followed until it ends.\n\n" +
+			"With --local it runs on this machine without a cluster, with the same plan, runner, analysis and report, and a folder as the " +
+			"ledger.\n\n" +
+			"With --series the run adds a point to a history. It measures --revision, its predecessor and the anchor of the series in the " +
+			"same blocks, and records their ratios. The file has one arm, head, with {revision} in a parameter; alternatively --programs " +
+			"names the program of a revision.\n\n" +
 			cli.ExitHelp(false),
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n  assay run run.yaml --watch\n  assay run -f run.yaml " +
 			"--generate-name -o name\n" +
@@ -65,7 +68,7 @@ func NewRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			}
 			if here {
 				if follow || what.Name != "" || what.Generate {
-					return cli.UsageError(errors.New("--watch, --name and --generate-name are for runs on a cluster: leave them out with --local"))
+					return cli.UsageError(errors.New("--watch, --name and --generate-name cannot be combined with --local"))
 				}
 				if point.name != "" {
 					return runSeries(cmd.Context(), connection, what.File, form, options, point, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -90,13 +93,13 @@ func NewRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := command.Flags()
 	what.AddFlags(command)
 	cli.AddOutput(command, &form, "text", "name", "json", "yaml")
-	flags.BoolVarP(&follow, "watch", "w", false, "follow the run to its end")
+	flags.BoolVarP(&follow, "watch", "w", false, "follow the run until it ends")
 	options.AddFlags(command, &here)
 	point.addFlags(flags)
 	return command
 }
 
-// AddFlags gives a command --local, and what goes with it.
+// AddFlags adds --local and the options of local runs. here receives --local.
 func (options *LocalOptions) AddFlags(command *cobra.Command, here *bool) {
 	flags := command.Flags()
 	flags.BoolVar(here, "local", false, "run on this machine, without a cluster")
@@ -106,21 +109,21 @@ func (options *LocalOptions) AddFlags(command *cobra.Command, here *bool) {
 	flags.StringVar(&options.Out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
 }
 
-// bindArmBinary adds the flag with which arms that have images get their programs on this machine.
+// bindArmBinary adds --arm-binary, which replaces the images of arms by local programs.
 func bindArmBinary(flags *pflag.FlagSet, into *[]string) {
 	flags.StringArrayVar(into, "arm-binary", nil,
-		"ARM=PATH, the program of an arm that has an image of its own, or ARM/BUILD=PATH of one of its builds; may be repeated")
+		"ARM=PATH, the local program of an arm with an image, or ARM/BUILD=PATH for one of its builds; may be repeated")
 }
 
-// AddSources gives a command the flags that say where a run on this machine finds what it needs. When begins what each is for.
+// AddSources adds the flags for templates and programs of local runs. when prefixes their help texts.
 func (options *LocalOptions) AddSources(flags *pflag.FlagSet, when string) {
 	flags.StringArrayVar(&options.Templates, "templates", nil,
-		when+"file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
+		when+"file or folder with BenchmarkTemplates; may be repeated (default: the shipped templates, then those of the cluster)")
 	flags.StringArrayVar(&options.BinDirs, "bin-dir", nil,
-		when+"folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
+		when+"folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay)")
 }
 
-// printCreated prints that a run was created, and follows it if requested.
+// printCreated prints the created run, and follows it if requested.
 func printCreated(ctx context.Context, cluster *cli.Cluster, run *assayv1alpha1.BenchmarkRun, form string, follow bool,
 	out io.Writer) error {
 	if follow && (form == "text" || form == "json") {
@@ -130,17 +133,17 @@ func printCreated(ctx context.Context, cluster *cli.Cluster, run *assayv1alpha1.
 		return watchToTheEnd(ctx, cluster, run.Name, form, out)
 	}
 	if follow {
-		return cli.UsageError(fmt.Errorf("BenchmarkRun %s/%s was created; --watch goes with -o text or json", run.Namespace, run.Name))
+		return cli.UsageError(fmt.Errorf("BenchmarkRun %s/%s was created; --watch requires -o text or json", run.Namespace, run.Name))
 	}
 	if form == "name" {
 		_, err := fmt.Fprintf(out, "benchmarkrun.assay.dev/%s\n", run.Name)
 		return err
 	}
-	return cli.PrintAnswer(out, form, run, "BenchmarkRun %s/%s created; %s watch %s follows it\n", run.Namespace, run.Name, cli.Program,
+	return cli.PrintAnswer(out, form, run, "BenchmarkRun %s/%s created; follow it with %s watch %s\n", run.Namespace, run.Name, cli.Program,
 		run.Name)
 }
 
-// RunManifest runs the experiment in a file on this machine.
+// RunManifest runs the experiment in a file on this machine and returns its analysis.
 func RunManifest(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, options LocalOptions,
 	stderr io.Writer) (*LocalRun, *analysis.Analysis, error) {
 	question, err := ReadRunFile(ctx, connection, file, options.Templates)
@@ -160,7 +163,7 @@ func RunManifest(ctx context.Context, connection *genericclioptions.ConfigFlags,
 	return here, result, err
 }
 
-// PrepareLocal checks a run, and finds what it needs on this machine.
+// PrepareLocal validates a run and locates its runner and programs on this machine.
 func PrepareLocal(question *RunFile, options LocalOptions, log io.Writer) (*LocalRun, error) {
 	frozen, err := question.Freeze()
 	if err != nil {
@@ -195,7 +198,8 @@ func PrepareLocal(question *RunFile, options LocalOptions, log io.Writer) (*Loca
 	}, nil
 }
 
-// PrintResult prints what a run on this machine found, with a summary below its verdict, and where it lies.
+// PrintResult prints the analysis, with summary below the verdict, and the paths of report and ledger. The error carries the exit code of
+// the verdict.
 func (r *LocalRun) PrintResult(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
 	done, err := cli.PrintStructured(stdout, form, result)
 	if !done {
@@ -204,7 +208,7 @@ func (r *LocalRun) PrintResult(result *analysis.Analysis, form, summary string, 
 	return errors.Join(err, cli.VerdictError(assayv1alpha1.Verdict(result.Verdict), len(r.Experiment.Plan.Gates) > 0))
 }
 
-// printFound prints it for people.
+// printFound prints the analysis for people.
 func (r *LocalRun) printFound(result *analysis.Analysis, summary string, stdout io.Writer) error {
 	fmt.Fprintln(stdout)
 	if err := report.Terminal(stdout, r.Experiment, result); err != nil {
@@ -218,12 +222,12 @@ func (r *LocalRun) printFound(result *analysis.Analysis, summary string, stdout 
 	return err
 }
 
-// ObjectPath is where an object of the ledger lies.
+// ObjectPath returns the path of an object of the ledger.
 func (r *LocalRun) ObjectPath(key string) string {
 	return filepath.Join(r.Executor.Folder, filepath.FromSlash(key))
 }
 
-// findRunner finds what executes trials: it is built beside this program.
+// findRunner locates assay-runner, by default beside this program.
 func findRunner(folders []string) (string, error) {
 	const name = "assay-runner"
 	if err := local.Supported(); err != nil {
@@ -231,23 +235,23 @@ func findRunner(folders []string) (string, error) {
 	}
 	path, err := local.FindProgram(name, folders)
 	if err != nil {
-		return "", cli.UsageError(fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its "+
-			"folder with --bin-dir (in a checkout make build makes both)",
+		return "", cli.UsageError(fmt.Errorf("the trial runner %s is not in %s or PATH; install it beside %s, or name its "+
+			"folder with --bin-dir (make build builds both)",
 			name, strings.Join(folders, ", "), cli.Program))
 	}
 	return path, nil
 }
 
-// RunFile is a run as it was asked for, with its template.
+// RunFile is a run with its template, as read from a file.
 type RunFile struct {
 	Run      *assayv1alpha1.BenchmarkRun
 	Template *assayv1alpha1.BenchmarkTemplateSpec
 	file     string
-	// Explain shows where what is wrong with the run was written.
+	// Explain adds the position in the file to validation errors.
 	Explain func(error) error
 }
 
-// Freeze checks the run. What is wrong with it is wrong input.
+// Freeze validates the run. Its errors are usage errors.
 func (a *RunFile) Freeze() (*experiment.Experiment, error) {
 	identity := record.Run{Namespace: "local", Name: a.Run.Name, UID: uuid.NewString()}
 	frozen, err := experiment.Freeze(identity, a.Run.Spec, *a.Template)
@@ -257,19 +261,19 @@ func (a *RunFile) Freeze() (*experiment.Experiment, error) {
 	return frozen, nil
 }
 
-// WithRun is the same of another run.
+// WithRun returns a copy with another run.
 func (a *RunFile) WithRun(run *assayv1alpha1.BenchmarkRun) *RunFile {
 	out := *a
 	out.Run = run
 	return &out
 }
 
-// Invalid is what keeps the run in the file from being taken.
+// Invalid returns a usage error about the run.
 func (a *RunFile) Invalid(text string, args ...any) error {
 	return cli.UsageError(fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{a.Run.Name, a.file}, args...)...))
 }
 
-// ReadRunFile reads the run in a file with its template: from the file, from other files, or from the cluster if there is one.
+// ReadRunFile reads a file with one run and finds its template in the file, in other files, among the shipped ones or on the cluster.
 func ReadRunFile(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*RunFile, error) {
 	set, err := cli.ReadManifest(file, templates...)
 	if err != nil {
@@ -281,9 +285,9 @@ func ReadRunFile(ctx context.Context, connection *genericclioptions.ConfigFlags,
 		}
 	}
 	run := &set.Runs[0]
-	// A ledger is of a run with a name, and nobody but the API server generates one.
+	// The ledger needs a name, and only the API server expands generateName.
 	if run.Name = cmp.Or(run.Name, strings.TrimRight(run.GenerateName, "-.")); run.Name == "" {
-		return nil, cli.UsageError(fmt.Errorf("%s: metadata.name is missing: write one", file))
+		return nil, cli.UsageError(fmt.Errorf("%s: metadata.name is missing; set it", file))
 	}
 	out := &RunFile{Run: run, file: file, Explain: func(err error) error { return set.Explain(run, err) }}
 	if out.Template, err = set.Template(run); err == nil {
@@ -298,6 +302,7 @@ func ReadRunFile(ctx context.Context, connection *genericclioptions.ConfigFlags,
 	return nil, cli.UsageError(err)
 }
 
+// ProgramFolders returns the given folders, or by default the folder of this program.
 func ProgramFolders(given []string) ([]string, error) {
 	if len(given) > 0 {
 		return given, nil
@@ -306,7 +311,7 @@ func ProgramFolders(given []string) ([]string, error) {
 	return []string{filepath.Dir(self)}, err
 }
 
-// startLedger makes the run's ledger with its experiment. A folder that holds another run's is left alone.
+// startLedger creates the ledger with its experiment. It returns a usage error if the folder holds another ledger.
 func startLedger(ctx context.Context, executor *local.Executor, frozen *experiment.Experiment) (store.Store, error) {
 	folder := executor.Folder
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -322,7 +327,7 @@ func startLedger(ctx context.Context, executor *local.Executor, frozen *experime
 	}
 	err = executor.Plan(ctx, s, ledger.ExperimentKey, raw)
 	if errors.Is(err, store.ErrExists) {
-		err = cli.UsageError(fmt.Errorf("folder %s holds the ledger of another run: name another with --out", folder))
+		err = cli.UsageError(fmt.Errorf("folder %s holds the ledger of another run; choose another with --out", folder))
 	}
 	return s, err
 }

@@ -23,15 +23,15 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
+// NewWatchCommand returns the command assay watch.
 func NewWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var form string
 	command := &cobra.Command{
 		Use:   "watch NAME",
 		Short: "Follow a run until it ends, then print its verdict",
-		Long: "Follow a run until it ends: a line whenever phase, progress or the reason to wait changes; then verdict, gates, warnings and " +
-			"where ledger and report lie. " +
-			"With -o json every change is the run as one line of JSON.\n\n" +
-			cli.ExitHelp(false) + " For a pipeline that must stop at NoGo use assay gate.",
+		Long: "Follow a run until it ends. A line is printed on every change of phase, progress or wait reason, and at the end the verdict, " +
+			"gates, warnings and URLs of ledger and report. With -o json the run is printed as one line of JSON on every change.\n\n" +
+			cli.ExitHelp(false) + " To fail a pipeline on NoGo use assay gate.",
 		Example:           "  assay watch my-run\n  assay watch my-run -o json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cli.CompleteRuns(flags, 1),
@@ -61,7 +61,7 @@ func watchToTheEnd(ctx context.Context, cluster *cli.Cluster, name, form string,
 	return cli.VerdictError(run.Status.Verdict, len(run.Spec.Gates) > 0)
 }
 
-// RunFailure is why the run failed; nil if it did not.
+// RunFailure returns the reason of a failed run as an error, or nil.
 func RunFailure(run *assayv1alpha1.BenchmarkRun) error {
 	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed)
 	if condition == nil || condition.Status != "True" {
@@ -70,7 +70,7 @@ func RunFailure(run *assayv1alpha1.BenchmarkRun) error {
 	return fmt.Errorf("BenchmarkRun %s/%s failed: %s: %s", run.Namespace, run.Name, condition.Reason, report.Printable(condition.Message))
 }
 
-// printJSONLines prints the run as a line of JSON whenever it has changed.
+// printJSONLines returns a function that prints the run as a line of JSON if it has changed.
 func printJSONLines(out io.Writer) func(*assayv1alpha1.BenchmarkRun) {
 	last, encoder := "", json.NewEncoder(out)
 	return func(run *assayv1alpha1.BenchmarkRun) {
@@ -79,22 +79,22 @@ func printJSONLines(out io.Writer) func(*assayv1alpha1.BenchmarkRun) {
 		}
 		last = run.ResourceVersion
 		run.SetGroupVersionKind(cli.RunKind)
-		_ = encoder.Encode(run) // A reader that went away ends the program.
+		_ = encoder.Encode(run) // After a broken pipe, SIGPIPE ends the program.
 	}
 }
 
-// outageLimit is how long an API server may be away once it has answered: it is while it is replaced, which breaks every watch off.
+// outageLimit is the maximum time that the API server may be unreachable after it has answered once, for example during an upgrade.
 const outageLimit = 2 * time.Minute
 
-// FollowRun shows a run until it has ended. A watch that breaks off, as every watch does, is taken up again.
+// FollowRun calls show on every change until the run has ended, and returns it. Interrupted watches are resumed.
 func FollowRun(ctx context.Context, cluster *cli.Cluster, name string, show func(*assayv1alpha1.BenchmarkRun)) (*assayv1alpha1.BenchmarkRun,
 	error) {
 	var followed types.UID
 	var away outage
 	ended := func(run *assayv1alpha1.BenchmarkRun) (bool, error) {
-		// Whoever may delete a run may give its name to another.
+		// The run may have been replaced by a new one of the same name.
 		if followed != "" && run.UID != followed {
-			return false, errors.New("the run was deleted, and another has its name; its ledger stays")
+			return false, errors.New("the run was deleted and replaced by another of the same name; its ledger remains")
 		}
 		followed = run.UID
 		show(run)
@@ -113,10 +113,10 @@ func FollowRun(ctx context.Context, cluster *cli.Cluster, name string, show func
 	}
 }
 
-// outage is that of an API server that answered before.
+// outage measures how long the API server has been unreachable.
 type outage struct{ since time.Time }
 
-// tolerates reports whether all is well, or an API server has been away, or had too much to do, for no longer than it may.
+// tolerates reports whether err is nil, or a transient error within outageLimit.
 func (a *outage) tolerates(err error) bool {
 	var network net.Error
 	switch {
@@ -132,7 +132,7 @@ func (a *outage) tolerates(err error) bool {
 	return time.Since(a.since) < outageLimit
 }
 
-// followOnce follows one watch; it returns nothing when the watch broke off.
+// followOnce follows a single watch. It returns nil, nil when the watch is interrupted.
 func followOnce(ctx context.Context, cluster *cli.Cluster, name string,
 	ended func(*assayv1alpha1.BenchmarkRun) (bool, error)) (*assayv1alpha1.BenchmarkRun, error) {
 	run, err := cli.GetRun(ctx, cluster, name)
@@ -153,13 +153,13 @@ func followOnce(ctx context.Context, cluster *cli.Cluster, name string,
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case event := <-events.ResultChan():
-			// Neither an error nor the end of the watch has a run.
+			// Error events and the end of the watch carry no run.
 			current, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
 			switch {
 			case !ok:
 				return nil, nil
 			case event.Type == watch.Deleted:
-				return nil, errors.New("the run was deleted; its ledger stays")
+				return nil, errors.New("the run was deleted; its ledger remains")
 			}
 			if over, err := ended(current); over || err != nil {
 				return current, err

@@ -1,6 +1,5 @@
-// Package chart draws the report's plots as SVG. A plot carries no colour of its own: its classes take their colours from
-// the page, so that it reads in the light, in the dark and in print, and every series also has a marker and a dash pattern,
-// so that it reads without colours.
+// Package chart draws the plots of reports as SVG. Colours come from classes of the page, so that plots work in light and dark mode and in
+// print. Every series also has a marker and a dash pattern.
 package chart
 
 import (
@@ -12,12 +11,12 @@ import (
 )
 
 const (
-	// longestLine is what fits into a line above a plot, in characters. The whole title is in the plot's own title element too.
+	// longestLine is the maximum length of a title line in characters. The title element has the full title.
 	longestLine = 46
 	// titleLines is how many lines a title may have, and titleLeading how far they are apart.
 	titleLines, titleLeading = 3, 15.0
-	// readoutHeight is the room below a plot for the figures of what is pointed at, and longestReadout what fits there in a plot of the
-	// usual width.
+	// readoutHeight is the height below a plot for the values of the selected point, and longestReadout their maximum length in a plot of
+	// default width.
 	readoutHeight, readoutBaseline, longestReadout = 16.0, 11.0, 62
 	// touch is how near a finger has to come, in the plot's own units.
 	touch = 11.0
@@ -36,7 +35,7 @@ type canvas struct {
 	// left and right are the ends of the horizontal axis. The labels of the vertical one are before it, or behind it if behind is set.
 	left, right float64
 	behind      bool
-	// picks counts what shows its figures.
+	// picks counts the elements that show their values when selected.
 	picks int
 }
 
@@ -133,8 +132,7 @@ func (c *canvas) svg() template.HTML {
 	return template.HTML(c.String()) //nolint:gosec // Every text in it passed through esc.
 }
 
-// wrap breaks a text at spaces, or where a word is too long for a line at its commas or anywhere, and shortens what the last line cannot
-// hold.
+// wrap breaks text at spaces, or at commas or anywhere within words longer than a line. It truncates the last line.
 func wrap(text string, longest, most int) []string {
 	var lines []string
 	for rest := []rune(text); ; {

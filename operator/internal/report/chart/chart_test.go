@@ -278,7 +278,8 @@ func TestATimelineIsReadFromItsNewestEnd(t *testing.T) {
 			t.Errorf("%s is not at the newest end of %g", match[0], timelineWidth)
 		}
 	}
-	for _, end := range []string{`class="label" text-anchor="end"`, `class="note hint" text-anchor="end"`, `class="readout" text-anchor="end"`} {
+	for _, end := range []string{`class="label" text-anchor="end"`, `class="note hint" text-anchor="end"`,
+		`class="readout" text-anchor="end"`} {
 		if !strings.Contains(svg, end) {
 			t.Errorf("no %s in %s", end, svg)
 		}

@@ -13,8 +13,8 @@ type scale struct {
 	from, to  float64
 }
 
-// farthest is where a scale ends, on both sides of 1 for a logarithmic one: figures that others wrote may be the largest and the smallest
-// that there are, of which neither a margin nor a distance is a number. What is beyond it is drawn outside of the plot.
+// farthest is the limit of a scale, on both sides of 1 for a logarithmic one. Untrusted values near the limits of floats would give
+// infinite margins and distances. Values beyond it are drawn outside of the plot.
 const farthest = 1e150
 
 // newScale covers the values with a margin. A logarithmic one is used only when asked for and every value is positive.
@@ -48,7 +48,7 @@ func newScale(values []float64, log bool, from, to float64) scale {
 		span = max(math.Abs(s.high), 1) * 0.1
 	}
 	low := s.low - margin*span
-	// A scale that nearly starts at zero starts there: lengths are then what they seem.
+	// A scale that starts near zero starts at zero, so that lengths are proportional.
 	if s.low >= 0 && s.low < 0.4*s.high {
 		low = 0
 	}
@@ -94,7 +94,7 @@ func (s scale) logTicks(about int) []float64 {
 	return nil
 }
 
-// thin leaves every k-th value, so that at most so many are left.
+// thin returns every k-th value, at most atMost.
 func thin(values []float64, atMost int) []float64 {
 	k := (len(values) + atMost - 1) / atMost
 	if k <= 1 {

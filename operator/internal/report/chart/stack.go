@@ -15,7 +15,7 @@ type Bar struct {
 	Parts []Part
 }
 
-// Stack shows what totals are made of.
+// Stack plots the components of totals.
 type Stack struct {
 	Title string
 	Bars  []Bar

@@ -19,7 +19,7 @@ type Mark struct {
 	Label, Class, Link string
 }
 
-// Timeline plots what was measured run after run: a curve with a band of intervals for each stretch, and marks where it changed.
+// Timeline plots results over runs: a curve with a band of intervals per segment, and marks at changes.
 type Timeline struct {
 	Title, XLabel string
 	Stretches     []Stretch
@@ -34,8 +34,7 @@ type Timeline struct {
 
 const (
 	timelineWidth, timelineHeight = 760.0, 300.0
-	// pickedPoints is how many of the newest points are drawn with a mark of their own. Older ones are in the curve and the band; those
-	// beside a change have a mark, however old they are.
+	// pickedPoints is the number of newest points with selectable marks. Older points have marks only beside changes.
 	pickedPoints = 120
 	// besideMark is how many points on each side of a change have a mark.
 	besideMark = 3
@@ -48,7 +47,7 @@ const (
 // SVG draws the plot.
 func (t Timeline) SVG() template.HTML {
 	c := begin(0, timelineWidth, timelineHeight, readoutHeight, t.Title)
-	// A plot that is scrolled is seen from its newest end: what it is read by is there.
+	// A scrolled plot shows its newest end first, so the axis is there.
 	c.left, c.right, c.behind = marginRight, timelineWidth-marginLeft, true
 	x, y := t.scales(c.left, c.right, timelineHeight-marginBottom, marginTop)
 	c.yAxis(y, t.Y)

@@ -9,7 +9,7 @@ import (
 // Moment is one reading at a time.
 type Moment struct {
 	At, Value float64
-	// Out marks what is not in the figures.
+	// Out marks a trial that is excluded from the results.
 	Out   bool
 	Title string
 }

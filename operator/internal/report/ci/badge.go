@@ -18,7 +18,7 @@ var colours = map[experiment.Verdict]string{
 
 const otherColour = "#5a6675"
 
-// badgeText is what a badge says: the verdict, and the gain if there is one.
+// badgeText returns the texts of a badge: the verdict and the gain, if any.
 func (r *Result) badgeText() (label, message, colour string) {
 	message = r.Word()
 	if r.Gain != "" {

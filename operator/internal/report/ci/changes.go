@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// Changes are changes as Markdown for a comment on a pull request or an issue. Names are those of series by their identity; site is where
-// the pages of the history are, empty if nobody knows.
+// Changes renders changes as Markdown for a comment on a pull request or an issue. names maps identities of series to names; site is the
+// address of the pages of the history, or "".
 func Changes(all []change.Change, names map[string]string, site string) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&out, format+"\n", args...) }
@@ -55,7 +55,7 @@ func Changes(all []change.Change, names map[string]string, site string) string {
 	return cut(out.String(), MaxMarkdown, "assay changes lists it")
 }
 
-// plain is a name in a code span: what is no letter, digit or hyphen is left out.
+// plain formats a name as a code span without characters other than letters, digits and hyphens.
 func plain(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' {
@@ -65,7 +65,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// page is the address of a page below a site; empty for an address that is none of the web.
+// page returns the address of a page below a site, or "" if site is not an http address.
 func page(site, name string) string {
 	at, err := url.Parse(site)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {

@@ -19,7 +19,7 @@ type Result struct {
 	Verdict experiment.Verdict
 	// Passed is whether a gate lets it pass.
 	Passed bool
-	// Sentence is the verdict in words, or why there is none.
+	// Sentence describes the verdict, or the reason for its absence.
 	Sentence string
 	// Gain is the best candidate's, for the badge.
 	Gain       string
@@ -28,14 +28,14 @@ type Result struct {
 	Warnings   []report.Warning
 	// Trials is empty for a run that measured nothing.
 	Trials string
-	// Report is where the whole of it is; empty if nobody knows.
+	// Report is the address of the full report, or "".
 	Report string
 	// File is the run's file in the repository, with the lines of its gates by their names, and of the run itself by none.
 	File  string
 	Lines map[string]int
 }
 
-// Gate is the outcome of one gate for one candidate at one point, with what it asks for in words.
+// Gate is the outcome of one gate for one candidate at one point, with its condition as text.
 type Gate struct {
 	analysis.GateResult
 	Asked string
@@ -58,7 +58,7 @@ func From(title string, exp *experiment.Experiment, result *analysis.Analysis) *
 	return out
 }
 
-// Key is by what later results of the same run are known: its file, else its title.
+// Key identifies later results of the same run: its file, or its title without a file.
 func (r *Result) Key() string { return cmp.Or(r.File, r.Title) }
 
 // Failed is the result of a run that has none.
@@ -79,8 +79,8 @@ func (r *Result) Word() string {
 // line is that of a gate in the run's file.
 func (r *Result) line(gate string) int { return max(1, r.Lines[gate]) }
 
-// stands reports whether a gate stands in the way of the run: it is blocking and not Go, and the run does not pass all the same, by
-// another candidate or because somebody allows it.
+// stands reports whether a gate fails the run: it is blocking and not Go, and the run does not pass through another candidate or an
+// accepted Inconclusive.
 func (r *Result) stands(gate Gate) bool {
 	return !r.Passed && gate.Severity != experiment.Advisory && gate.Outcome != experiment.VerdictGo
 }

@@ -12,9 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// Bounds of what GitHub takes: of a comment and a check's summary in characters (65,536), of which some are left for what goes around
-// them, of the annotations that one request may carry (50), and of their titles in characters (255) and messages in bytes (64 KB). A check
-// with more than that is refused as a whole.
+// Limits of GitHub: 65,536 characters for a comment and a summary of a check, minus a reserve for surrounding text; 50 annotations per
+// request; titles of 255 characters and messages of 64 KB. GitHub rejects a check that exceeds one of them.
 const (
 	MaxMarkdown    = 60_000
 	maxAnnotations = 50
@@ -23,13 +22,12 @@ const (
 	shownGates     = 40
 )
 
-// marks go before a verdict: colours alone do not reach everybody.
+// marks precede verdicts, so that colour is not the only distinction.
 var marks = map[experiment.Verdict]string{
 	experiment.VerdictGo: "✅", experiment.VerdictNoGo: "❌", experiment.VerdictInconclusive: "❔", experiment.VerdictInvalid: "⚠️",
 }
 
-// Marker begins the comment of a run. It is a comment of HTML, which nobody sees, and by it the comment is found again: each key has its
-// own.
+// Marker returns the invisible HTML comment that identifies the comment of a run. It depends on the key.
 func (r *Result) Marker() string {
 	var plain strings.Builder
 	before := byte('-')
@@ -110,7 +108,7 @@ func (r *Result) shown() []Gate {
 	return append(first, rest...)[:shownGates]
 }
 
-// cut shortens what GitHub would refuse, at a line, and says where the rest is.
+// cut truncates Markdown at a line break, with the location of the full text.
 func cut(markdown string, most int, where string) string {
 	if len(markdown) <= most {
 		return markdown
@@ -123,7 +121,7 @@ func cut(markdown string, most int, where string) string {
 	return kept + end
 }
 
-// text makes any string safe in a line of Markdown, also in a table: what a process wrote mentions nobody and is no element.
+// text escapes untrusted text for a line of Markdown or a table cell, including mentions and HTML elements.
 func text(s string) string { return strings.ReplaceAll(report.Escape(legal(s)), "@", "@\u200b") }
 
 // Annotation is a remark on a line of the run's file.
@@ -133,7 +131,7 @@ type Annotation struct {
 	Level, Title, Message string
 }
 
-// Annotations are what stands in the way of the run.
+// Annotations returns the failing gates of the run.
 func (r *Result) Annotations() []Annotation {
 	var out []Annotation
 	for _, gate := range r.standing() {

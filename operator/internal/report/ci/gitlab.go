@@ -25,8 +25,8 @@ type location struct {
 	} `json:"lines"`
 }
 
-// CodeQuality is what stands in the way of the run, as a GitLab Code Quality report. A gate keeps its fingerprint from run to run, so
-// that a merge request shows what it breaks and what it mends.
+// CodeQuality renders the failing gates as a GitLab Code Quality report. Fingerprints of gates are stable, so that merge requests show new
+// and fixed failures.
 func (r *Result) CodeQuality() ([]byte, error) {
 	out := []quality{}
 	add := func(check, what, severity, description string, line int) {

@@ -42,8 +42,8 @@ type (
 	}
 )
 
-// JUnit has a test case for the run, and one for every gate of every candidate at every point. What does not stand in the way of the run
-// is skipped where it is not Go: an advisory gate, a candidate beside one that is Go, an Inconclusive that somebody allows.
+// JUnit renders a test case for the run and for every gate, candidate and point. Gates other than Go that do not fail the run are skipped:
+// advisory gates, candidates beside one that is Go, and accepted Inconclusive ones.
 func (r *Result) JUnit() ([]byte, error) {
 	whole := test{Class: "assay", Name: legal(r.Title), Out: legal(r.Sentence)}
 	r.judge(&whole, r.Verdict, !r.Passed, r.Word(), r.Sentence)
@@ -90,7 +90,7 @@ func (r *Result) JUnit() ([]byte, error) {
 	return append([]byte(xml.Header), append(raw, '\n')...), nil
 }
 
-// judge notes what became of a test that is not Go.
+// judge sets the outcome of a test that is not Go.
 func (r *Result) judge(one *test, verdict experiment.Verdict, stands bool, kind, message string) {
 	// GitLab shows the text and no attribute.
 	says := &note{Type: kind, Message: legal(message), Text: legal(message)}
@@ -105,7 +105,7 @@ func (r *Result) judge(one *test, verdict experiment.Verdict, stands bool, kind,
 	}
 }
 
-// legal leaves out what XML 1.0 cannot hold.
+// legal removes characters that XML 1.0 does not allow.
 func legal(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xD7FF || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= 0x10FFFF {

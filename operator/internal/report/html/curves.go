@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
-// maxPanels bounds the plots of one section, and maxNamed the titles of further ones; the page says what it does not draw.
+// maxPanels is the maximum number of plots in a section, and maxNamed the maximum number of listed titles of omitted ones.
 const maxPanels, maxNamed = 12, 60
 
 // line is a row of points that differ in the first axis only.
@@ -38,7 +38,7 @@ func (b *builder) axis() (name string, ok bool) {
 	return name, most > 1
 }
 
-// lines groups the points by what they have in common apart from the axis. With axes that move together there is one line.
+// lines groups the points by their parameters other than the axis. Axes that vary together form one line.
 func (b *builder) lines(axis string) []line {
 	var out []line
 	at := map[string]int{}

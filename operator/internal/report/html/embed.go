@@ -12,13 +12,13 @@ import (
 // file is something that the page holds, to copy or to download.
 type file struct {
 	Name, What string
-	// Text is shown to copy; empty for what people do not read.
+	// Text is the text to display for copying, or "".
 	Text string
 	// Link holds the whole of it.
 	Link template.URL
 }
 
-// Bounds of what is in the page, in bytes: of a file, and of the text that is shown too. What is left out is said, with where it lies.
+// Limits of embedded content in bytes: of a file, and of displayed text. The page names omitted content and its location.
 const maxEmbedded, maxShownText = 1 << 20, 256 << 10
 
 // embed puts the run and its data into the page.

@@ -32,11 +32,11 @@ const beginning = `<!doctype html>
   content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'">
 `
 
-// directive names what a page tells a browser in place of a header. No policy keeps a browser from following a refresh to another site.
+// directive matches instructions to browsers in place of headers. No policy prevents a refresh to another site.
 var directive = regexp.MustCompile(`(?i)http-equiv`)
 
-// Inert is a report as it lies in a ledger, in which whoever has a key of the ledger may have written anything: it begins as ours do, and
-// has no other directive.
+// Inert makes a report from a ledger safe to display. Users with a key of the ledger can replace it, so it is prefixed with the policy of
+// genuine reports, and other directives are removed.
 func Inert(raw []byte) []byte {
 	return append([]byte(beginning), directive.ReplaceAll(bytes.TrimPrefix(raw, []byte(beginning)), []byte("data-$0"))...)
 }
@@ -53,7 +53,7 @@ var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 	"times":      func(ratio float64) string { return quantity.Format(ratio, quantity.Times) },
 }).ParseFS(files, "page.html.tmpl"))
 
-// Render writes the report of an analysis. The evidence is what was analysed: the plots of single trials come from it.
+// Render renders the report of an analysis. The plots of single trials need the evidence.
 func Render(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
 	var out bytes.Buffer
 	shown := newReport(exp, result, evidence)

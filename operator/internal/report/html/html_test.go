@@ -56,7 +56,7 @@ func TestTheVerdictComesFirst(t *testing.T) {
 	}
 	order := []string{"<h1>", "times as many queries per second as loop", `<figure class="one"><svg`, "Candidates", "<h2>Warnings</h2>",
 		"<h2>Gates</h2>", "Along the sweep", "Block by block", "Every trial", "Results", "Noise and environment",
-		"The run and its data", "How to repeat this"}
+		"The run and its data", "Reproduction"}
 	at := 0
 	for _, heading := range order {
 		next := strings.Index(page[at:], heading)
@@ -292,8 +292,8 @@ func TestTablesInAFormOfTheirOwnComeBeforeTheCompleteOne(t *testing.T) {
 
 func TestTheGatesSayWhatTheirBlocksCanTell(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
-	for _, want := range []string{"Not seen: 8 blocks cannot show", "What the blocks of every gate can show", "<th>autocorrelation</th>",
-		"as blocks spread"} {
+	for _, want := range []string{"Not detectable: 8 blocks cannot show", "Diagnostics of the blocks of every gate", "<th>autocorrelation</th>",
+		"from the spread of blocks"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

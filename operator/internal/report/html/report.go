@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
-// report is everything the page shows, in its order, beside what it shows of the run and its analysis as they are.
+// report has the content of the page in its order, besides the run and the analysis themselves.
 type report struct {
 	Exp                          *experiment.Experiment
 	Result                       *analysis.Analysis
@@ -128,7 +128,7 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 	return r
 }
 
-// builder holds what the sections are made from.
+// builder holds the inputs of the sections.
 type builder struct {
 	exp    *experiment.Experiment
 	result *analysis.Analysis
@@ -172,7 +172,7 @@ func (b *builder) decides() *decision {
 	return &decision{plot.SVG(), note}
 }
 
-// gainOf says what a candidate's gain is of: it is that of its first blocking gate on a ratio.
+// gainOf returns the metric of a candidate's gain, that of its first blocking gate on a ratio.
 func (b *builder) gainOf(candidate string) string {
 	for _, g := range b.result.Gates {
 		if g.Candidate == candidate && g.Severity == experiment.Blocking && g.Op.Relative() {

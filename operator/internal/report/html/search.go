@@ -6,7 +6,7 @@ import (
 	summary "assay.dev/assay/operator/internal/report"
 )
 
-// search fills in what a search is of, and every load that was tried.
+// search adds the question of a search and every tested load.
 func (b *builder) search(r *report) {
 	if len(b.result.Search) == 0 {
 		return

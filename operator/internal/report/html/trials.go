@@ -49,7 +49,7 @@ func atPoint(point string) string {
 	return ", " + point
 }
 
-// distributions shows what every single trial measured, for the points and metrics that gates judge.
+// distributions plots every trial for the points and metrics of gates.
 func (b *builder) distributions() panels {
 	type subject struct{ metric, point string }
 	var subjects []subject
@@ -112,7 +112,7 @@ func ofTrial(attempt *record.Attempt, name string) (float64, bool) {
 	return trial.Histograms{}.Statistic(metric, experiment.StatisticMedian)
 }
 
-// phases shows what the time of an iteration is made of.
+// phases plots the components of the time of an iteration.
 func (b *builder) phases() (panels, []key) {
 	var names []string
 	for _, p := range b.result.Phases {
