@@ -32,15 +32,15 @@ func TestTakeable(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{
-		"a node that nobody ever had":                       {Lease{Node: "node-a"}, 0, true},
+		"a node without a holder so far":                    {Lease{Node: "node-a"}, 0, true},
 		"a node that was released":                          {held(first).Ended(Released, eight), 0, true},
 		"a node that is held":                               {held(first), 0, false},
 		"a lease in its last moment":                        {held(first), time.Minute - 1, false},
 		"a lease that expired":                              {held(first), time.Minute, true},
 		"a lease that expired while its holder's pod runs":  {busy, time.Hour, false},
-		"a lease that was renewed is good for another time": {renewed(held(first), 59*time.Second), time.Minute, false},
-		"a lease that another's clock renewed, a bit ahead": {renewed(held(first), 30*time.Second), 0, false},
-		"a lease that was renewed before the clock was set": {renewed(held(first), 24*time.Hour), 0, true},
+		"a renewed lease is valid for another period":       {renewed(held(first), 59*time.Second), time.Minute, false},
+		"a lease renewed by a clock that is slightly ahead": {renewed(held(first), 30*time.Second), 0, false},
+		"a lease renewed far in the future":                 {renewed(held(first), 24*time.Hour), 0, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestRenewal_LeavesTimeForTwoFailures(t *testing.T) {
 		t.Errorf("renewed after %s", got)
 	}
 	if l.Overdue(eight.Add(39*time.Second)) || !l.Overdue(eight.Add(40*time.Second)) {
-		t.Error("it comes before everything else after two thirds of its time")
+		t.Error("the lease is not overdue exactly from two thirds of its duration")
 	}
 }
 
@@ -94,13 +94,13 @@ func TestTaints(t *testing.T) {
 		want     []corev1.Taint
 		changed  bool
 	}{
-		"a node for itself is tainted beside what is there": {[]corev1.Taint{other}, whole, []corev1.Taint{other, ours("1")}, true},
-		"it stays as it is":                                    {[]corev1.Taint{ours("1"), other}, whole, []corev1.Taint{ours("1"), other}, false},
-		"another run's old taint makes way":                    {[]corev1.Taint{ours("0"), other}, whole, []corev1.Taint{other, ours("1")}, true},
-		"two taints become one":                                {[]corev1.Taint{ours("0"), ours("1")}, whole, []corev1.Taint{ours("1")}, true},
-		"a released node loses it":                             {[]corev1.Taint{ours("1"), other}, whole.Ended(Released, eight), []corev1.Taint{other}, true},
-		"a stray taint of a node that nobody ever had is gone": {[]corev1.Taint{ours("9")}, Lease{Node: "node-a"}, nil, true},
-		"a node held for its CPUs is not tainted":              {[]corev1.Taint{other}, held(first), []corev1.Taint{other}, false},
+		"an exclusive node is tainted, other taints remain":   {[]corev1.Taint{other}, whole, []corev1.Taint{other, ours("1")}, true},
+		"no change if tainted":                                {[]corev1.Taint{ours("1"), other}, whole, []corev1.Taint{ours("1"), other}, false},
+		"another run's old taint is removed":                  {[]corev1.Taint{ours("0"), other}, whole, []corev1.Taint{other, ours("1")}, true},
+		"two taints become one":                               {[]corev1.Taint{ours("0"), ours("1")}, whole, []corev1.Taint{ours("1")}, true},
+		"a released node loses it":                            {[]corev1.Taint{ours("1"), other}, whole.Ended(Released, eight), []corev1.Taint{other}, true},
+		"a stray taint of a node without a holder is removed": {[]corev1.Taint{ours("9")}, Lease{Node: "node-a"}, nil, true},
+		"a node held for its CPUs is not tainted":             {[]corev1.Taint{other}, held(first), []corev1.Taint{other}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -133,16 +133,16 @@ func TestQueue_Grant(t *testing.T) {
 		want     []string
 		ahead    int
 	}{
-		"alone, it takes what it wants":             {[]string{"b", "a", "c"}, nil, waiter("me", 0, 2, "a", "b", "c"), []string{"a", "b"}, 0},
-		"who came earlier comes first":              {[]string{"a"}, []Waiter{waiter("older", -1, 1, "a")}, waiter("me", 0, 1, "a"), nil, 1},
-		"who came later waits":                      {[]string{"a"}, []Waiter{waiter("younger", 1, 1, "a")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
-		"of the same second, the smaller uid":       {[]string{"a"}, []Waiter{waiter("a", 0, 1, "a")}, waiter("me", 0, 1, "a"), nil, 1},
-		"who needs another node holds up nobody":    {[]string{"a"}, []Waiter{waiter("older", -1, 1, "b")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
-		"what the earlier one leaves is taken":      {[]string{"a", "b"}, []Waiter{waiter("older", -1, 1, "a", "b")}, waiter("me", 0, 1, "a", "b"), []string{"b"}, 1},
-		"an earlier one may take all it can use":    {[]string{"a", "b"}, []Waiter{waiter("older", -1, 5, "a", "b")}, waiter("me", 0, 1, "a", "b"), nil, 1},
-		"nothing is free":                           {nil, nil, waiter("me", 0, 1, "a"), nil, 0},
-		"what it cannot use is not taken":           {[]string{"b"}, nil, waiter("me", 0, 1, "a"), nil, 0},
-		"its own place in the queue is no obstacle": {[]string{"a"}, []Waiter{waiter("me", 0, 1, "a")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
+		"alone":                                   {[]string{"b", "a", "c"}, nil, waiter("me", 0, 2, "a", "b", "c"), []string{"a", "b"}, 0},
+		"an older run precedes":                   {[]string{"a"}, []Waiter{waiter("older", -1, 1, "a")}, waiter("me", 0, 1, "a"), nil, 1},
+		"a younger run follows":                   {[]string{"a"}, []Waiter{waiter("younger", 1, 1, "a")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
+		"of the same second, the smaller uid":     {[]string{"a"}, []Waiter{waiter("a", 0, 1, "a")}, waiter("me", 0, 1, "a"), nil, 1},
+		"a run for another node does not precede": {[]string{"a"}, []Waiter{waiter("older", -1, 1, "b")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
+		"a node that an older run leaves":         {[]string{"a", "b"}, []Waiter{waiter("older", -1, 1, "a", "b")}, waiter("me", 0, 1, "a", "b"), []string{"b"}, 1},
+		"an older run may use all nodes":          {[]string{"a", "b"}, []Waiter{waiter("older", -1, 5, "a", "b")}, waiter("me", 0, 1, "a", "b"), nil, 1},
+		"nothing is free":                         {nil, nil, waiter("me", 0, 1, "a"), nil, 0},
+		"a free node that does not match":         {[]string{"b"}, nil, waiter("me", 0, 1, "a"), nil, 0},
+		"its own entry in the queue is ignored":   {[]string{"a"}, []Waiter{waiter("me", 0, 1, "a")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -171,11 +171,11 @@ func TestQueue_NamespacesAlternate(t *testing.T) {
 		me    Waiter
 		ahead int
 	}{
-		"one that comes after 300 of another namespace":      {nil, late, 1},
-		"whose neighbours hold a node already":               {map[string]int{"crowd": 1}, late, 0},
-		"whose own namespace holds two":                      {map[string]int{"late": 2}, late, 3},
-		"the second of its namespace, in the queue":          {nil, crowd[1], 1},
-		"the last of its namespace, with nobody beside them": {nil, crowd[299], 299},
+		"one that comes after 300 of another namespace": {nil, late, 1},
+		"whose neighbours hold a node already":          {map[string]int{"crowd": 1}, late, 0},
+		"whose own namespace holds two":                 {map[string]int{"late": 2}, late, 3},
+		"the second of its namespace, in the queue":     {nil, crowd[1], 1},
+		"the last of its namespace, without others":     {nil, crowd[299], 299},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestQueue_NamespacesAlternate(t *testing.T) {
 	}
 }
 
-// Whatever the order in which runs look at the queue, no node is granted twice, and nobody is passed over for a later one.
+// For any order of readers, no node is granted twice, and no run is granted a node before an older one.
 func TestQueue_OrderOfReadersDoesNotMatter(t *testing.T) {
 	var queue []Waiter
 	for i, nodes := range [][]string{{"a", "b"}, {"b"}, {"a", "b", "c"}, {"c"}, {"d"}} {
@@ -226,7 +226,7 @@ func TestObject_RoundTrip(t *testing.T) {
 	}
 	for name, want := range cases {
 		t.Run(name, func(t *testing.T) {
-			// What the object said before must leave no trace.
+			// The object has another lease before, of which no field may remain.
 			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Name(want.Node), ResourceVersion: "7",
 				Annotations: map[string]string{WholeAnnotation: "true", DrainingAnnotation: "true"}}}
 			object.Spec.HolderIdentity = ptr.To("somebody/else/9")
@@ -255,10 +255,10 @@ func TestObject_InvalidLeaseIsRejected(t *testing.T) {
 		tamper func(*coordinationv1.Lease)
 		want   string
 	}{
-		"another holder":   {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = ptr.To("me") }, `holderIdentity is "me"`},
-		"another node":     {func(l *coordinationv1.Lease) { l.Annotations[NodeAnnotation] = "node-b" }, `assay.dev/node is "node-b"`},
-		"a damaged end":    {func(l *coordinationv1.Lease) { l.Annotations[LastAnnotation] = "{" }, LastAnnotation},
-		"an end of nobody": {func(l *coordinationv1.Lease) { l.Annotations[LastAnnotation] = `{"holder":"x"}` }, LastAnnotation},
+		"another holder":              {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = ptr.To("me") }, `holderIdentity is "me"`},
+		"another node":                {func(l *coordinationv1.Lease) { l.Annotations[NodeAnnotation] = "node-b" }, `assay.dev/node is "node-b"`},
+		"a damaged end":               {func(l *coordinationv1.Lease) { l.Annotations[LastAnnotation] = "{" }, LastAnnotation},
+		"an end of an invalid holder": {func(l *coordinationv1.Lease) { l.Annotations[LastAnnotation] = `{"holder":"x"}` }, LastAnnotation},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

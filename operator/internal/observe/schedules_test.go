@@ -63,9 +63,9 @@ func TestSchedules_OnlyOwnedRunsAreRead(t *testing.T) {
 	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		run("app-1", "app", "s-1"),
 		run("app-2", "taken-away", "s-1"), // Active, with another label.
-		run("app-3", "app", "other"),      // Somebody else's, with the label.
+		run("app-3", "app", "other"),      // Of another owner, with the label.
 		run("mine", "app", "s-1"),         // With a name that has no number.
-		run("app-4", "taken-away", "s-1"), // Recorded, with another label: nobody misses it.
+		run("app-4", "taken-away", "s-1"), // Recorded, with another label, so that it is not read.
 	).Build()
 	got, err := runsOf(t.Context(), live, s)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestSchedules_OnlyOwnedRunsAreRead(t *testing.T) {
 	}
 }
 
-// Each of thousands reads the others in each of its passes, and each may be a megabyte.
+// Each of thousands of schedules reads the others in each reconcile, and each may have a megabyte.
 func TestSchedules_OtherSchedulesAreReadFromTheCache(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
@@ -109,7 +109,7 @@ func TestSchedules_OtherSchedulesAreReadFromTheCache(t *testing.T) {
 	}
 }
 
-// CI may record any number of revisions, of any series, each with as much beside it as an object may have.
+// CI may record any number of revisions, of any series, each up to the maximum size of an object.
 func TestSchedules_RevisionsAreListedInPages(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
@@ -129,7 +129,7 @@ func TestSchedules_RevisionsAreListedInPages(t *testing.T) {
 		t.Errorf("%d revisions are known (%v)", len(observed.Revisions), err)
 	}
 	if reader.largest != pages.Size {
-		t.Errorf("%d objects were held together, want %d", reader.largest, pages.Size)
+		t.Errorf("a page of %d objects, want %d", reader.largest, pages.Size)
 	}
 	s.Spec.Source.Type = assayv1alpha1.ImageSource
 	for what, tc := range map[string]struct {

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// then is the status that one reconcile leaves and the next one, after a change of the world and minutes later, goes on from.
+// then returns the status of the next reconcile, minutes later and after a change of the observation.
 func then(t *testing.T, first, next func(o *Outcome)) (before, after assayv1alpha1.BenchmarkRunStatus) {
 	t.Helper()
 	o := Outcome{World: testWorld(), Decision: running}
@@ -64,10 +64,10 @@ func TestStatus_FollowsTheSteps(t *testing.T) {
 		"the last block ends": {
 			half, all, "Running 20/40, 10m0s left, wave 0 as scan-w000", "Analyzing 40/40, 0s left, wave 0 as scan-w000",
 		},
-		"the ledger is away before anything is known": {
+		"the ledger is unreachable at first": {
 			func(o *Outcome) { away(o); o.World.Wave = nil }, nothing, "Pending ", "Pending ",
 		},
-		"it is away while all that ran is analysed": {
+		"the ledger is unreachable during the analysis": {
 			all, away, "Analyzing 40/40, 0s left, wave 0 as scan-w000", "Analyzing 40/40, 0s left, wave 0 as scan-w000",
 		},
 		"the workflow is collected while blocks are read": {
@@ -87,7 +87,7 @@ func TestStatus_FollowsTheSteps(t *testing.T) {
 	}
 }
 
-// How often a run was tried to be accepted is counted before it is tried, and forgotten once an operator survived it.
+// Tries of the acceptance are counted before the try, and reset after one that did not crash the operator.
 func TestStatus_AcceptanceTriesAreResetAfterSuccess(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(w *observe.World)
@@ -156,10 +156,10 @@ func TestStatus_GainIsThatOfTheBestPoint(t *testing.T) {
 		bestOf []string
 		want   string
 	}{
-		"no candidate is the best: the first one's": {want: "2.000x"},
-		"the first is":                           {best: "a", want: "2.000x"},
-		"the second is":                          {best: "b", want: "3.000x"},
-		"several may be: that of the better one": {bestOf: []string{"b", "a"}, want: "3.000x"},
+		"no candidate is the best: first":  {want: "2.000x"},
+		"the first is":                     {best: "a", want: "2.000x"},
+		"the second is":                    {best: "b", want: "3.000x"},
+		"several may be: the better one's": {bestOf: []string{"b", "a"}, want: "3.000x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got assayv1alpha1.BenchmarkRunStatus
@@ -171,7 +171,7 @@ func TestStatus_GainIsThatOfTheBestPoint(t *testing.T) {
 	}
 }
 
-// What more blocks would show is told of runs whose experiment is known and that ask for a decision; a search has another end.
+// The status has an expectation about further blocks only if the experiment is known and has a decision, which a search does not have.
 func TestStatus_ExpectationRequiresADecision(t *testing.T) {
 	for name, c := range map[string]struct {
 		exp  *experiment.Experiment
@@ -194,7 +194,7 @@ func TestStatus_ExpectationRequiresADecision(t *testing.T) {
 	}
 }
 
-// An estimate with an end that nothing bounds is shown without its interval.
+// An estimate with an unbounded interval is shown without it.
 func TestStatus_IntervalHasBothBounds(t *testing.T) {
 	for name, e := range map[string]*analysis.Estimate{
 		"no lower end":  {Value: 2, Unit: "s", High: ptr.To(3.0)},
@@ -209,7 +209,7 @@ func TestStatus_IntervalHasBothBounds(t *testing.T) {
 	}
 }
 
-// The API takes a list of so many leases; a longer one would have the whole status refused.
+// The schema limits the list of leases. A longer list would make the whole status invalid.
 func TestLeases_NumberInTheStatusIsLimited(t *testing.T) {
 	world := testWorld()
 	for i := range maxLeases + 1 {

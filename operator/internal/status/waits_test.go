@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// What the planner reads in a later pass is in fields of its own, each since when it first held.
+// The planner reads the start times of waits from status fields, not from conditions.
 func TestStatus_StartOfWaitsIsRecorded(t *testing.T) {
 	world := testWorld()
 	waits := func(ahead int) plan.Decision {
