@@ -23,7 +23,7 @@ func TestAnAnalysisThatCannotBeOursIsADamage(t *testing.T) {
 	}{
 		"what is no JSON": {"{", []string{"analysis/000/analysis.json", "unexpected end"}},
 		"a verdict that no status may have": {`{"verdict": "Banana"}`,
-			[]string{"analysis/000/analysis.json", `verdict is "Banana", which is none of Go, NoGo`}},
+			[]string{"analysis/000/analysis.json", `verdict is "Banana"; allowed values are Go, NoGo`}},
 		"a candidate twice, which no status may have": {`{"candidates": [{"name": "a", "verdict": "Go"}, {"name": "a", "verdict": "Go"}]}`,
 			[]string{"analysis/000/analysis.json", `candidates[1].name is "a"`}},
 	} {

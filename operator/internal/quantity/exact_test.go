@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// What whoever writes objects may write as a number is read at once, or refused: an exponent takes as much memory as it says, and one of
-// more than 32 bits comes out as another number.
-func TestANumberTakesNoMoreRoomThanItsText(t *testing.T) {
+// Untrusted numbers are parsed in bounded time and memory, or rejected. A large exponent takes as much memory as its value, and one of more
+// than 32 bits is parsed as another number.
+func TestExact_MemoryIsBoundedByText(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
 		want float64

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestQuantitiesAsPeopleReadThem(t *testing.T) {
+func TestFormat_Quantities(t *testing.T) {
 	cases := map[string]struct{ got, want string }{
 		"a ratio":                                 {Format(13.2456, Times), "13.25x"},
 		"a ratio below one":                       {Format(0.8718, Times), "0.8718x"},
@@ -34,7 +34,7 @@ func TestQuantitiesAsPeopleReadThem(t *testing.T) {
 		"an interval without an end":              {Interval(2, nil, ptr.To(3.0), Times), "2.000x"},
 		"per cent in significant digits":          {Percent(0.12345, 3), "12.3 %"},
 		"per cent with a decimal":                 {PercentTo(0.5, 1), "50.0 %"},
-		"what somebody wrote, in per cent":        {InPercent(0.07), "7"},
+		"a share as written, in per cent":         {InPercent(0.07), "7"},
 		"two digits":                              {Rough(3.14, false), "3.1"},
 		"a whole number where it has more":        {Rough(314.9, true), "314"},
 		"numbers side by side":                    {Plain(0.00012345, 2), "0.00012"},
@@ -59,8 +59,8 @@ func TestQuantitiesAsPeopleReadThem(t *testing.T) {
 	}
 }
 
-// What is written is the number to half a unit of its last digit, whatever the number and its unit.
-func TestWhatIsWrittenIsTheNumber(t *testing.T) {
+// The text is within half a unit of its last digit of the number, for every number and unit.
+func TestFormat_RoundsToLastDigit(t *testing.T) {
 	units := map[string]float64{
 		" s": 1, " ms": 1e-3, " µs": 1e-6, " ns": 1e-9, "x": 1, "": 1, " B": 1, " kB": 1e3, " MB": 1e6, " GB": 1e9, " TB": 1e12,
 	}
@@ -79,11 +79,11 @@ func TestWhatIsWrittenIsTheNumber(t *testing.T) {
 	}
 }
 
-// byHand is what formats a number: a verb with a precision or of a float, a float or a rounded duration as text.
+// byHand matches code that formats a number: a verb with a precision or of a float, a float or a rounded duration as text.
 var byHand = regexp.MustCompile(`(?:^|[^%])%[-+#0]*[0-9*]*(?:\.[0-9*]*[eEfFgG]|[ef]\b)|` +
 	`strconv\.(?:Format|Append)Float\(|\.Round\((?:time\.|[0-9]+ ?\* ?time)`)
 
-func TestWhatFormatsByHand(t *testing.T) {
+func TestByHand_MatchesFormatting(t *testing.T) {
 	for code, want := range map[string]bool{
 		`"%.3g"`: true, `"took %.2f s"`: true, `"%+.1f"`: true, `"%-8.3f"`: true, `"%6.f"`: true, `"%.*f"`: true, `"%f"`: true, `"%08e"`: true,
 		`strconv.FormatFloat(v, 'g', 4, 64)`: true, `strconv.AppendFloat(b, v, 'f', 1, 64)`: true, `took.Round(time.Second)`: true,
@@ -96,8 +96,8 @@ func TestWhatFormatsByHand(t *testing.T) {
 	}
 }
 
-// Whoever formats a number for people by themselves, formats it in another way one day.
-func TestNothingElseWritesQuantities(t *testing.T) {
+// Number formats outside of this package would become inconsistent.
+func TestQuantity_OnlyFormatter(t *testing.T) {
 	others := map[string]string{
 		"analysis/stats/stats.go":    "rounds numbers for machines",
 		"analysis/estimate/clock.go": "looks for the last digit of a number",
@@ -135,7 +135,7 @@ func TestNothingElseWritesQuantities(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFiniteNumberIsNoNumber(t *testing.T) {
+func TestFinite_InfinityAndNaNAreNil(t *testing.T) {
 	for text, want := range map[string]float64{"1.5": 1.5, "-2e3": -2000, "0": 0} {
 		if got, err := Number(text); err != nil || got != want {
 			t.Errorf("%q is %g, %v, want %g", text, got, err, want)
