@@ -1,6 +1,6 @@
-// Package apply writes what the planner decided. It is the only package that writes to the API server: with server-side
-// apply and one field owner, so that every write says the whole of what Assay wants and can be repeated. Leases and taints, over which
-// runs and programs compete, are written against the version that was read, and so are statuses, which are replaced.
+// Package apply executes the actions of the planner. It is the only package that writes to the API server. It uses server-side apply with
+// one field owner, so that every write contains all fields that Assay owns and can be repeated. Leases and taints, for which runs and
+// programs compete, are written against the version that was read, and so are statuses, which are replaced.
 package apply
 
 import (
@@ -79,13 +79,14 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.AcquireLeases:
 		return a.takeLeases(ctx, run, action)
 	case plan.RetakeLeases:
-		// In one write each, so that nobody else can take them in between.
+		// One write per lease, so that no other run can acquire it in between.
 		return a.editLeases(ctx, run, action.Nodes, "take anew", func(l lease.Lease) (lease.Lease, error) {
-			anew := l.Anew(a.Lease.Duration, a.now())
+			anew := l.WithNewToken(a.Lease.Duration, a.now())
 			if _, err := a.asDecidedOn(ctx, run); err != nil {
 				return anew, err
 			}
-			// Nothing starts under the old token any more. Whatever goes on under it has to find its end, before the Lease has another one.
+			// No block starts under the old token any more. Record its end for the blocks that still run under it, before the Lease records
+			// another end.
 			return anew, a.recordEnd(ctx, anew.Last)
 		})
 	case plan.RenewLeases:
@@ -151,7 +152,7 @@ func (a *Applier) planWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	return nil
 }
 
-// apply applies an object that belongs to the run, unless one of that name belongs to somebody else.
+// apply applies an object that the run owns, unless an object of that name has another owner.
 func (a *Applier) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, object client.Object) error {
 	if err := a.own(ctx, run, object); err != nil {
 		return err
@@ -174,7 +175,7 @@ func (a *Applier) addFinalizer(ctx context.Context, run *assayv1alpha1.Benchmark
 	if slices.Contains(run.Finalizers, plan.Finalizer) {
 		return nil
 	}
-	// Nothing else of the run. The uid keeps one that is gone from coming back.
+	// No other field of the run. The uid prevents the creation of a run that was deleted.
 	object := identity(run)
 	object.SetFinalizers([]string{plan.Finalizer})
 	if err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldOwner),
@@ -185,7 +186,7 @@ func (a *Applier) addFinalizer(ctx context.Context, run *assayv1alpha1.Benchmark
 	return nil
 }
 
-// release takes the finalizer off a run, whoever wrote it: an apply takes away only what its owner has applied.
+// release removes the finalizer of a run, regardless of its field owner: an apply removes only the fields that its own owner has applied.
 func (a *Applier) release(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
 	at := fmt.Sprintf("/metadata/finalizers/%d", slices.Index(run.Finalizers, plan.Finalizer))
 	patch, err := json.Marshal([]map[string]any{
@@ -204,7 +205,7 @@ func (a *Applier) release(ctx context.Context, run *assayv1alpha1.BenchmarkRun) 
 	return nil
 }
 
-// written notes what a write made of a run: the status of this reconcile is written against that version.
+// written copies the new resource version and finalizers into run: the status of this reconcile is written against that version.
 func written(run *assayv1alpha1.BenchmarkRun, object client.Object) {
 	run.ResourceVersion, run.Finalizers = object.GetResourceVersion(), object.GetFinalizers()
 }

@@ -20,7 +20,7 @@ func (a *Applier) Dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	return nil
 }
 
-// InVain reports whether an error of a write is permanent: the object is immutable, or it belongs to somebody else.
+// InVain reports whether an error of a write is permanent: the object is immutable or has another owner.
 func InVain(err error) bool {
 	var foreign *ForeignError
 	return apierrors.IsInvalid(err) || errors.As(err, &foreign)

@@ -144,13 +144,12 @@ func (a *Applier) DeleteOrphans(ctx context.Context, gone lease.Holder) error {
 	return nil
 }
 
-// asDecidedOn returns the run as it is now, or a conflict if its status differs, or if it is being deleted since: an operator that does not
-// lead any more, and does not know it yet, must not undo what its successor did. What the successor does has the run's status change, and
-// what it writes after this look changes the version of the workflow, which is read before it.
+// asDecidedOn returns the run as it is now, or a conflict if its status has changed or its deletion has started since the decision: an
+// operator that lost its leadership without noticing must not undo the actions of its successor. Every action of the successor changes the
+// status of the run, and its later writes change the version of the execution, which is read before this check.
 //
-// Labels and annotations decide nothing, and of the run's spec only suspend, cancel and the time to live can change. Whoever may write them
-// must not keep the operator from acting by doing so again and again: what was decided on another spec is late by one pass, and the next
-// one decides on this.
+// Labels and annotations decide nothing, and of the spec only suspend, cancel and the time to live can change. A user who updates them
+// continuously must not block the operator: a decision on an older spec is late by one reconcile, and the next one uses the new spec.
 func (a *Applier) asDecidedOn(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkRun, error) {
 	var live assayv1alpha1.BenchmarkRun
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(run), &live); err != nil {

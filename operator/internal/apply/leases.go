@@ -30,12 +30,12 @@ type LeaseConfig struct {
 	Duration  time.Duration
 }
 
-// Leases are the one thing that is not server-side applied: a forced write is what must never happen to them. Every write
-// names the version that it was decided on, and the second of two writers is refused as too late.
+// Leases are not server-side applied, because a forced write would take a node from its holder. Every write names the version that the
+// decision was based on, and the second of two writers gets a conflict.
 
-// takeLeases takes nodes for a run. It can be repeated: what the run has already is left as it is.
+// takeLeases acquires nodes for a run. It can be repeated: leases that the run already holds are not changed.
 func (a *Applier) takeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.AcquireLeases) error {
-	// The finalizer first: a run that holds a node must not vanish before it gave it back.
+	// The finalizer first, so that a run that holds a node cannot be deleted before it released the node.
 	if err := a.addFinalizer(ctx, run); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *Applier) takeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRu
 	return nil
 }
 
-// takeLease takes a node for a run, and records in its ledger that it has it.
+// takeLease acquires a node for a run, and records in its ledger that it holds it.
 func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun, node string, whole bool) error {
 	object, current, err := a.readLease(ctx, node)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 		return a.recordLease(ctx, run, current)
 	}
 	if current.Held() {
-		// Somebody did not renew. Its time ends here, in the open, before anybody else's begins.
+		// The previous holder did not renew. Record the end of its lease before the next holder's begins.
 		if current, err = a.endLease(ctx, object, current); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 		return err
 	}
 	if object.ResourceVersion == "" {
-		// A Lease object that somebody deleted said who has the node: ask those who may have it.
+		// The deleted Lease object named the holder of the node. Check all runs that may use it.
 		busy, err := observe.OthersOn(ctx, a.Executor, a.Client, a.Live, plan.HolderOf(run), node)
 		if err != nil {
 			return err
@@ -74,7 +74,7 @@ func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 		if busy != "" {
 			return tooLate(node, fmt.Sprintf("its Lease object is missing, and %s has not ended", busy))
 		}
-		// It comes back with a token that this run never had.
+		// Recreate it with a token that this run never had.
 		if current.Token, err = ledger.LastToken(ctx, observe.RunStore(a.Store, run), node); err != nil {
 			return &LedgerError{err}
 		}
@@ -86,7 +86,7 @@ func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	return a.recordLease(ctx, run, taken)
 }
 
-// editLeases writes leases of the run with a change. One that somebody else has by now is a conflict: the next pass sees it.
+// editLeases changes leases of the run. A lease that another run has acquired by now is a conflict, which the next reconcile resolves.
 func (a *Applier) editLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, nodes []string, what string,
 	edit func(lease.Lease) (lease.Lease, error)) error {
 	for _, node := range nodes {
@@ -129,7 +129,7 @@ func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.Benchmar
 			return fmt.Errorf("release the lease of node %s: %w", node, err)
 		}
 		if err := a.recordEnd(ctx, ended.Last); err != nil {
-			// A node must not stay leased because the object store is away. Whoever takes it next writes this first.
+			// Release the node although the object store is unreachable. The next holder writes this record first.
 			ctrl.LoggerFrom(ctx).Info("The end of a lease is not in the ledger yet", "node", node, "error", err.Error())
 		}
 	}
@@ -221,7 +221,7 @@ func (a *Applier) recordEnd(ctx context.Context, end *lease.End) error {
 	return nil
 }
 
-// readLease reads a node's lease past the caches; a node that never had one has one that nobody holds.
+// readLease reads a node's lease past the caches. A node without a Lease object has a lease without a holder.
 func (a *Applier) readLease(ctx context.Context, node string) (*coordinationv1.Lease, lease.Lease, error) {
 	object := &coordinationv1.Lease{}
 	err := a.Live.Get(ctx, client.ObjectKey{Namespace: a.Lease.Namespace, Name: lease.Name(node)}, object)
@@ -242,7 +242,7 @@ func (a *Applier) readLease(ctx context.Context, node string) (*coordinationv1.L
 	return object, current, err
 }
 
-// writeLease writes a lease that was read, and fails with a conflict when somebody else wrote it since.
+// writeLease writes a lease that was read, and returns a conflict if it has changed since.
 func (a *Applier) writeLease(ctx context.Context, object *coordinationv1.Lease, wanted lease.Lease) error {
 	if err := wanted.Write(object); err != nil {
 		return err
@@ -257,15 +257,15 @@ func (a *Applier) writeLease(ctx context.Context, object *coordinationv1.Lease, 
 	return err
 }
 
-// tooLate is a conflict: what was decided does not fit any more, and the next pass decides anew.
+// tooLate is a conflict: the decision is out of date, and the next reconcile decides again.
 func tooLate(node, why string) error {
 	return apierrors.NewConflict(coordinationv1.Resource("leases"), lease.Name(node), errors.New(why))
 }
 
 func (a *Applier) now() time.Time { return a.Clock.Now().UTC().Truncate(time.Microsecond) }
 
-// Taint gives a node the taint that its lease asks for, and takes away any other that leases left. It reports whether that
-// was needed.
+// Taint adds the taint that the lease requests to a node, and removes other taints that leases left. It reports whether the node was
+// changed.
 func (a *Applier) Taint(ctx context.Context, node string, wanted *corev1.Taint) (bool, error) {
 	var live corev1.Node
 	if err := a.Live.Get(ctx, types.NamespacedName{Name: node}, &live); err != nil {

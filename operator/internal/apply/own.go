@@ -11,8 +11,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// own fails when an object with this one's name exists and is not the run's. Names are made from the run's, which a tenant
-// chooses, and the operator may write what the tenant may not: a run must never be a way to overwrite what belongs to others.
+// own returns an error if an object of this name exists and has another owner. Names are derived from the run's name, which a tenant
+// chooses, and the operator may write objects that the tenant may not write: a run must not overwrite objects of other owners.
 func (a *Applier) own(ctx context.Context, run *assayv1alpha1.BenchmarkRun, object client.Object) error {
 	current, err := a.live(ctx, object)
 	if err != nil || current == nil {
@@ -22,11 +22,11 @@ func (a *Applier) own(ctx context.Context, run *assayv1alpha1.BenchmarkRun, obje
 	if controller != nil && controller.UID == run.UID {
 		return nil
 	}
-	whose := "nobody's"
+	whose := "without an owner"
 	if controller != nil {
 		whose = fmt.Sprintf("that of %s %s with uid %s", controller.Kind, controller.Name, controller.UID)
 	}
-	return &ForeignError{fmt.Sprintf("%s %s in namespace %s exists and is not this run's but %s, and so immutable to the operator: delete "+
+	return &ForeignError{fmt.Sprintf("%s %s in namespace %s exists and is not this run's but %s, so that the operator must not change it: delete "+
 		"or rename it, or create this run under another name",
 		current.Kind, object.GetName(), object.GetNamespace(), whose)}
 }
@@ -50,7 +50,7 @@ func (a *Applier) live(ctx context.Context, object client.Object) (*metav1.Parti
 	return &current, nil
 }
 
-// ForeignError means that an object belongs to somebody else.
+// ForeignError means that an object has another owner.
 type ForeignError struct{ text string }
 
 func (e *ForeignError) Error() string { return e.text }

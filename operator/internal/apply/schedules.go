@@ -21,9 +21,9 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-// ScheduledRun creates a run of a schedule and returns it as the API server has it. One of its name that is the schedule's was created
-// before; one that is not, or that measures anything else, is left alone: whoever may create runs may name any owner, and what such a run
-// measured would be a point of the series.
+// ScheduledRun creates a run of a schedule and returns it as the API server has it. An existing run of the schedule with the same spec is
+// returned. A run of another owner or with another spec is an error: users who may create runs may name any owner, and the measurements of
+// such a run would become a point of the series.
 func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkRun, error) {
 	created := run.DeepCopy()
@@ -37,7 +37,7 @@ func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSc
 	}
 	same := metav1.IsControlledBy(&current, s)
 	if same {
-		// What the API server makes of it, with its defaults and whatever the namespace adds to what is created there.
+		// The spec as the API server would store it, with its defaults and the namespace's mutations.
 		asked := run.DeepCopy()
 		asked.Name, asked.GenerateName = "", run.Name+"-"
 		if err := a.Client.Create(ctx, asked, client.DryRunAll); err != nil {
@@ -52,17 +52,17 @@ func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSc
 	return &current, nil
 }
 
-// unchanging is a spec without what may be changed of a run.
+// unchanging returns a spec without the fields of a run that may change.
 func unchanging(spec assayv1alpha1.BenchmarkRunSpec) assayv1alpha1.BenchmarkRunSpec {
 	spec.Suspend, spec.Cancel, spec.TTLSecondsAfterFinished = nil, nil, nil
 	return spec
 }
 
-// ChangeEvent is what happened to a change of a series. Its name is made of the change's, so that writing it again after an interruption
-// makes no second event.
+// ChangeEvent is an event about a change of a series. Its name is derived from the change, so that repeating an interrupted write creates
+// no second event.
 type ChangeEvent struct{ Name, Type, Reason, Message string }
 
-// ChangeEvent records what happened to a change.
+// ChangeEvent records an event about a change.
 func (a *Applier) ChangeEvent(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, of ChangeEvent, at time.Time) error {
 	const most = 1024 // That the API server takes.
 	stamp := metav1.NewTime(at)
@@ -77,7 +77,7 @@ func (a *Applier) ChangeEvent(ctx context.Context, s *assayv1alpha1.BenchmarkSch
 	return client.IgnoreAlreadyExists(a.Client.Create(ctx, event))
 }
 
-// MarkRevisions writes which run took or passed over recorded revisions. One that is gone needs no mark.
+// MarkRevisions records which run measured or skipped recorded revisions. A deleted revision is ignored.
 func (a *Applier) MarkRevisions(ctx context.Context, namespace string, marks []schedule.Mark) error {
 	for _, mark := range marks {
 		target := object("BenchmarkRevision", namespace, mark.Of)
@@ -90,7 +90,7 @@ func (a *Applier) MarkRevisions(ctx context.Context, namespace string, marks []s
 	return nil
 }
 
-// object is nothing of an object but which one it is; a version without a uid or a resource version is any.
+// object identifies an object without any other field. A version without a uid or a resource version matches any.
 func object(kind, namespace string, version schedule.Version) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(assayv1alpha1.GroupVersion.WithKind(kind))
@@ -101,7 +101,7 @@ func object(kind, namespace string, version schedule.Version) *unstructured.Unst
 	return out
 }
 
-// CancelRun asks a run of a schedule to end. It is a patch and no apply: the operator does not own the spec of a run.
+// CancelRun cancels a run of a schedule. It is a patch, because the operator does not own the spec of a run.
 func (a *Applier) CancelRun(ctx context.Context, namespace string, run schedule.Run) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": run.UID, "resourceVersion": run.ResourceVersion}, "spec": map[string]any{"cancel": true},

@@ -13,12 +13,11 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// statusTries is how often a status is written to a run of which somebody changes something else at the same moment.
+// statusTries limits the retries of a status write that conflicts with changes of other fields.
 const statusTries = 10
 
-// Status writes the run's status, the whole of it, and returns the run as the API server has it then. The status was computed
-// from one version of the run and is refused as a conflict for another status: an operator that does not lead any more, and does
-// not know it yet, must not turn a run back that has ended since.
+// Status replaces the status of the run and returns the run as the API server has it then. The status was computed from one version of the
+// run, and another status is a conflict: an operator that lost its leadership without noticing must not reset a run that has ended since.
 func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	status *assayv1alpha1.BenchmarkRunStatus) (*assayv1alpha1.BenchmarkRun, error) {
 	var object *unstructured.Unstructured
@@ -43,9 +42,9 @@ func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	return &written, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &written)
 }
 
-// replaceStatus writes the whole status of an object against the version that the object names; another version is a conflict. It does
-// not use server-side apply, which removes only fields that its owner applied before: whoever may change an object can have the API server
-// forget who applied which field, and a field that is over would stay.
+// replaceStatus replaces the status of an object if it still has the resource version in it; another version is a conflict. It does not use
+// server-side apply, which removes only fields that its owner applied before: users who may change an object can remove the managed fields,
+// and an obsolete field would remain.
 func (a *Applier) replaceStatus(ctx context.Context, object *unstructured.Unstructured, status any) error {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "add", "path": "/metadata/resourceVersion", "value": object.GetResourceVersion()},

@@ -27,7 +27,7 @@ func TestTheSentenceIsNotCertainOfWhatDidNotComplete(t *testing.T) {
 			exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, scanned.Crash(tc.arm, tc.most))
 			got := Sentence(exp, found, "fused-m4r")
 			if !strings.Contains(got, tc.says) || strings.Contains(got, "did not complete") != (tc.says != "") ||
-				strings.Contains(got, "certain at") && tc.says != "" {
+				strings.Contains(got, "), 99.5 % confidence") && tc.says != "" {
 				t.Errorf("it says %q, want %q in it", got, tc.says)
 			}
 		})
@@ -61,7 +61,7 @@ func TestTheSentenceIsNoSurerThanTheVerdict(t *testing.T) {
 		change func(*analysis.Analysis)
 		says   string
 	}{
-		"a gate that holds":                         {gate: faster, says: ", certain at 99.5"},
+		"a gate that holds":                         {gate: faster, says: " (latency), 99.5 % confidence"},
 		"the candidate alone shares its CPUs":       {gate: faster, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
 		"and no gate compares it":                   {gate: required, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
 		"another candidate does, and no gate looks": {gate: required, tamper: shared("fused-naive"), says: "(latency)"},
@@ -92,5 +92,18 @@ func TestTheSentenceNamesWhatAProcessTookOnce(t *testing.T) {
 	found.Ratios = append(found.Ratios, took, tail)
 	if got := Sentence(exp, found, "fused-m4r"); strings.Count(got, "CPU time") != 1 {
 		t.Errorf("it says %q, want the CPU time in it once", got)
+	}
+}
+
+func TestSentence_NameOfDigitsIsQuoted(t *testing.T) {
+	exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, nil)
+	exp.Arms[exp.Baseline()].Name = "1"
+	for i := range found.Ratios {
+		if found.Ratios[i].Candidate == "fused-m4r" {
+			found.Ratios[i].Candidate = "9"
+		}
+	}
+	if got := Sentence(exp, found, "9"); !strings.Contains(got, `"9" takes `) || !strings.Contains(got, `x as long as "1" [`) {
+		t.Errorf("it says %q, want the names in quotes", got)
 	}
 }

@@ -27,10 +27,10 @@ import (
 	"assay.dev/assay/operator/internal/status"
 )
 
-// What the operator may do: with nodes everywhere, and with all else in each namespace of --namespaces, which the namespace of the
-// markers stands for. What it may do in its own namespace, with Leases, is in config/rbac/leader_election_role.yaml and
-// config/rbac/leases_role.yaml; which of its writes to nodes are taken at all is in config/rbac/nodes_policy.yaml.
-// To execute runs is what config/rbac/runs_policy.yaml asks of who makes their workflows and pods.
+// The rights of the operator: cluster-wide for nodes, and for all other kinds in each namespace of --namespaces, for which the namespace of
+// the markers is a placeholder. Its rights in its own namespace, for Leases, are in config/rbac/leader_election_role.yaml and
+// config/rbac/leases_role.yaml; config/rbac/nodes_policy.yaml limits its writes to nodes. config/rbac/runs_policy.yaml requires the verb
+// execute on runs for creating their workflows and pods.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns,verbs=get;list;watch;patch;delete;execute
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns/status,verbs=patch
@@ -43,7 +43,7 @@ import (
 
 // Reconciler turns a BenchmarkRun into waves until it has its verdict.
 type Reconciler struct {
-	// Observer also has what the run itself is read by; a status is never computed from one that was replaced. See readRun.
+	// Observer also has the reader of runs; a status is never computed from a stale run. See readRun.
 	Observer *observe.Observer
 	Applier  *apply.Applier
 	Recorder record.EventRecorder
@@ -65,12 +65,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	// Whatever keeps this pass from its end, a panic too, takes the run out of the queue for nodes until one comes to it: it would be granted
-	// a node in every pass of every other run, and never take it. Whoever writes a run may see to that, such as by making it so large that
-	// the API server takes no finalizer.
-	passes := false
+	// If this reconcile fails or panics, drop the run from the node queue until a reconcile succeeds. Otherwise every other run would grant
+	// it a node that it never acquires. A tenant can cause that, for example with a run so large that the API server rejects the finalizer.
+	completed := false
 	defer func() {
-		if !passes {
+		if !completed {
 			r.Observer.Memory.Note(run, func(n *observe.Notes) { n.Passive = true })
 		}
 	}()
@@ -80,13 +79,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	}
 	if world.Older {
 		if err := r.sweep(ctx, request.NamespacedName, run.UID); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Cannot delete what an earlier run of this name left") // Which this one waits for.
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot delete the executions of an earlier run of this name") // This run waits for them.
 		}
 	}
 	r.Metrics.Observed(world)
 	decision, err := r.decide(ctx, world)
 	if err != nil {
-		passes = apierrors.IsConflict(err)
+		completed = apierrors.IsConflict(err)
 		return again(plan.Decision{}, r.Settings, client.IgnoreNotFound(err))
 	}
 	defer func() {
@@ -94,14 +93,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		result, err = again(decision, r.Settings, err)
 	}()
 	err = r.apply(ctx, world.Run, decision.Action)
-	passes = err == nil || apierrors.IsConflict(err)
+	completed = err == nil || apierrors.IsConflict(err)
 	return ctrl.Result{}, err
 }
 
-// sweep deletes the workflows of runs that had a name before the run with a uid, if there is one now. Whoever deletes a run behind the
-// operator's back may leave them behind: suspended ones would stay for ever, and no quota of runs would bound how many there are.
-func (r *Reconciler) sweep(ctx context.Context, name client.ObjectKey, now types.UID) error {
-	left, err := r.Observer.OrphanedHolders(ctx, name, now)
+// sweep deletes the executions of earlier runs of a name. Current is the uid of the run that has the name now, empty without one. A run
+// that is deleted without its finalizer may leave executions behind: suspended ones would never end, and the limit of runs would not count
+// them.
+func (r *Reconciler) sweep(ctx context.Context, name client.ObjectKey, current types.UID) error {
+	left, err := r.Observer.OrphanedHolders(ctx, name, current)
 	if err != nil {
 		return fmt.Errorf("list executions of runs that are gone: %w", err)
 	}
@@ -125,8 +125,8 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	return nil
 }
 
-// outcome is the outcome of a decision. After a conflict nothing is reported as failed, and no run has ended: the next reconcile decides
-// again. What was to end with the run, such as its workflow, goes on until then.
+// outcome is the outcome of a decision. After a conflict no failure is reported and no run has ended, because the next reconcile decides
+// again. An execution that was to end with the run continues until then.
 func outcome(world *observe.World, decision plan.Decision, err error) status.Outcome {
 	out := status.Outcome{World: world, Decision: decision}
 	var ledgerErr *apply.LedgerError
@@ -151,7 +151,7 @@ func (r *Reconciler) report(ctx context.Context, outcome status.Outcome) error {
 	if !equality.Semantic.DeepEqual(run.Status, after) {
 		written, err := r.Applier.Status(ctx, run, &after)
 		if refused(err) {
-			// Whoever is to blame: what the operator goes on by must not depend on what it tells people.
+			// The fields that decisions read must be written even if the messages for users cannot be.
 			ctrl.LoggerFrom(ctx).Error(err, "The API server refuses the status: it is written without results")
 			after = status.Least(run.Status, after, err)
 			written, err = r.Applier.Status(ctx, run, &after)
@@ -168,14 +168,14 @@ func (r *Reconciler) report(ctx context.Context, outcome status.Outcome) error {
 	return nil
 }
 
-// refused reports whether the API server will not take a status, however often it is sent. What is too large for etcd comes back as an
-// error without a reason.
+// refused reports whether the API server rejects a status permanently. A status that exceeds the limit of etcd is an error without a
+// reason.
 func refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) ||
 		err != nil && (strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "larger than max"))
 }
 
-// reported records metrics and events of what is new in a status that was written.
+// reported records metrics and events of the changes in a status that was written.
 func (r *Reconciler) reported(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) {
 	before := &world.Run.Status
 	r.Metrics.Reported(world, after)
@@ -211,11 +211,11 @@ func again(decision plan.Decision, settings plan.Settings, err error) (ctrl.Resu
 	if err != nil {
 		return afterConflict(err)
 	}
-	return lookAgain(decision.LookAgain())
+	return requeue(decision.LookAgain())
 }
 
-// lookAgain is the result of a pass that did all it had to.
-func lookAgain(after time.Duration, due bool) (ctrl.Result, error) {
+// requeue builds the result of a successful reconcile.
+func requeue(after time.Duration, due bool) (ctrl.Result, error) {
 	if due {
 		after = max(after, time.Nanosecond) // 0 would be not at all.
 	}

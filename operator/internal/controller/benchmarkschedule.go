@@ -32,9 +32,9 @@ import (
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkrevisions/status,verbs=patch
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns,verbs=create
 
-// ScheduleReconciler makes the runs of BenchmarkSchedules, and adds to their series what the runs measured.
+// ScheduleReconciler creates the runs of BenchmarkSchedules, and adds their results to the series.
 type ScheduleReconciler struct {
-	// Cache has schedules without what only their own passes need.
+	// Cache reads schedules without the fields that only their own reconcile needs.
 	Cache    client.Reader
 	Applier  *apply.Applier
 	History  *scheduled.History
@@ -43,7 +43,7 @@ type ScheduleReconciler struct {
 	Retry time.Duration
 }
 
-// Reconcile is one pass over a schedule: observe, decide, act once, and, whatever came of that, report.
+// Reconcile observes a schedule, decides, executes one action and reports, also after a failure.
 func (r *ScheduleReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var s assayv1alpha1.BenchmarkSchedule
 	if err := r.Applier.Live.Get(ctx, request.NamespacedName, &s); err != nil {
@@ -71,7 +71,7 @@ func (r *ScheduleReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	return r.again(decision, outcome)
 }
 
-// decide decides, and finds out what a decision needs, until there is one.
+// decide makes a decision, and observes its inputs until it can.
 func (r *ScheduleReconciler) decide(ctx context.Context, observed *schedule.Observed, now time.Time) (schedule.Decision, schedule.Outcome) {
 	for {
 		decision := schedule.Decide(*observed, now)
@@ -131,7 +131,7 @@ func writeError(err error) schedule.Outcome {
 	return schedule.Outcome{Err: err, Reason: assayv1alpha1.ReasonWriteFailed}
 }
 
-// start creates a run, writes down what it is for, and marks what it takes. Each of these can be repeated.
+// start creates a run, records its purpose, and marks the revisions that it measures. Each step can be repeated.
 func (r *ScheduleReconciler) start(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, action schedule.Start) schedule.Outcome {
 	run, err := r.Applier.ScheduledRun(ctx, s, action.Run)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *ScheduleReconciler) start(ctx context.Context, s *assayv1alpha1.Benchma
 	return schedule.Outcome{UID: string(run.UID)}
 }
 
-// record adds what a run measured to the history.
+// record adds the results of a run to the history.
 func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	entry *assayv1alpha1.ScheduledRun) schedule.Outcome {
 	var run assayv1alpha1.BenchmarkRun
@@ -176,8 +176,8 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 	return recorded.Outcome
 }
 
-// locate begins or ends the search for the culprits of a change, and tells what it found before that is written down: once, since the event
-// has a name of its own.
+// locate begins or ends the search for the culprits of a change. It emits the event before it records the result. The event has a
+// deterministic name, so that it is emitted once.
 func (r *ScheduleReconciler) locate(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, action *schedule.Locate) schedule.Outcome {
 	finding, err := r.History.Locate(ctx, s, action)
 	if err != nil {
@@ -203,7 +203,7 @@ func (r *ScheduleReconciler) locate(ctx context.Context, s *assayv1alpha1.Benchm
 	return schedule.Outcome{Locating: next}
 }
 
-// tell says what a status that was written says for the first time.
+// tell emits an event for the news in a status that was written.
 func (r *ScheduleReconciler) tell(s *assayv1alpha1.BenchmarkSchedule, decision schedule.Decision, outcome schedule.Outcome) {
 	if decision.Missed > 0 {
 		r.Recorder.Eventf(s, corev1.EventTypeWarning, "MissedSchedule", "%d due times passed before %s: the newest one counts", decision.Missed,
@@ -231,19 +231,19 @@ func (r *ScheduleReconciler) again(decision schedule.Decision, outcome schedule.
 	case outcome.Err != nil:
 		return ctrl.Result{}, outcome.Err
 	}
-	return lookAgain(decision.LookAgain())
+	return requeue(decision.LookAgain())
 }
 
 // ConcurrentSchedules is how many schedules are looked at together: a pass may wait for a registry.
 const ConcurrentSchedules = 2
 
-// SetupWithManager watches schedules, the ends of their runs, and what is recorded for them.
+// SetupWithManager watches schedules, the ends of their runs, and recorded revisions.
 func (r *ScheduleReconciler) SetupWithManager(manager ctrl.Manager) error {
 	owner := handler.EnqueueRequestForOwner(manager.GetScheme(), manager.GetRESTMapper(), &assayv1alpha1.BenchmarkSchedule{},
 		handler.OnlyControllerOwner())
 	return ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkschedule").
-		WithOptions(passes(ConcurrentSchedules)).
+		WithOptions(controllerOptions(ConcurrentSchedules)).
 		// The status is this controller's own.
 		For(&assayv1alpha1.BenchmarkSchedule{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&assayv1alpha1.BenchmarkRun{}, owner, builder.WithPredicates(runEnded)).
@@ -253,7 +253,7 @@ func (r *ScheduleReconciler) SetupWithManager(manager ctrl.Manager) error {
 		Complete(timed{r, r.History.Clock})
 }
 
-// runEnded leaves out what a schedule does not look at.
+// runEnded ignores the updates that do not concern a schedule.
 var runEnded = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {

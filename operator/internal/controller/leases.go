@@ -52,7 +52,7 @@ func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 		return ctrl.Result{RequeueAfter: current.Duration}, nil
 	}
 	if gone {
-		// Whoever deletes a run behind the operator's back may leave its workflows behind, which nobody would stop.
+		// A run that is deleted without its finalizer may leave executions behind that no other controller stops.
 		if err := r.Applier.DeleteOrphans(ctx, current.Holder); err != nil {
 			return ctrl.Result{}, err
 		}

@@ -6,12 +6,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
-// passes are the options of a controller that looks at so many objects of namespaces at a time.
-func passes(concurrent int) controller.Options {
+// controllerOptions limits concurrency and makes namespaces share the queue fairly.
+func controllerOptions(concurrent int) controller.Options {
 	return controller.Options{MaxConcurrentReconciles: concurrent, NewQueue: inTurns}
 }
 
-// inTurns is a queue like any other controller's, in which namespaces take turns.
+// inTurns returns a work queue in which namespaces take turns.
 func inTurns(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[ctrl.Request]{
 		Name: name, Queue: &turns{waiting: map[string][]ctrl.Request{}},
@@ -23,8 +23,8 @@ func inTurns(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) work
 	})
 }
 
-// turns has the objects that are to be looked at. How many there are, how often each is looked at and how long that takes is what people
-// in their namespaces choose: whoever comes next waits for one object of each namespace, and not for all of them.
+// turns queues objects by namespace. Tenants choose the number of their objects, how often they change and how long a reconcile takes: an
+// object waits for one object of each other namespace, not for all of them.
 type turns struct {
 	// order has the namespaces whose objects wait, the next one first.
 	order   []string
@@ -32,7 +32,7 @@ type turns struct {
 	length  int
 }
 
-// Touch is part of workqueue.Queue: what waits already keeps its place.
+// Touch is part of workqueue.Queue: a queued object retains its place.
 func (t *turns) Touch(ctrl.Request) {}
 
 // Push is part of workqueue.Queue.

@@ -31,7 +31,7 @@ const ConcurrentRuns = 4
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	built, err := ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkrun").
-		WithOptions(passes(ConcurrentRuns)).
+		WithOptions(controllerOptions(ConcurrentRuns)).
 		// Only this controller writes the status.
 		For(&assayv1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOf)).

@@ -40,7 +40,7 @@ func TestAWaveCarriesRolesAndImages(t *testing.T) {
 	}
 	read, err := record.ParseWave(raw)
 	if err != nil {
-		t.Fatalf("what is planned is no wave: %v", err)
+		t.Fatalf("the planned wave is invalid: %v", err)
 	}
 	if diff := cmp.Diff(roles, read.Workload.Roles); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)

@@ -72,7 +72,7 @@ type Lease struct {
 	Node string
 	// Holder is the zero value when no run holds the lease.
 	Holder Holder
-	// Token of the holder, or of the last one if there is none. The next holder's is one more.
+	// Token of the holder, or of the previous holder if the node is free. The next holder gets the next number.
 	Token int64
 	// Whole means that the holder has the node exclusively: it is tainted.
 	Whole bool
@@ -80,11 +80,11 @@ type Lease struct {
 	Draining bool
 	// Duration is how long the lease lasts after Renewed.
 	Duration time.Duration
-	// Acquired is since when the holder has the node, under whatever tokens.
+	// Acquired is when the holder acquired the node, under its first token.
 	Acquired, Renewed time.Time
 	// Last is the newest end of a token; nil before the first.
 	Last *End
-	// Busy names what of the holder still runs on the node, or may start there; empty is nothing.
+	// Busy is the execution or pod of the holder that still runs on the node, or may start there; empty without one.
 	Busy string
 }
 
@@ -97,7 +97,7 @@ func (l Lease) ExpiresAt() time.Time { return l.Renewed.Add(l.Duration) }
 // Expired reports whether the holder did not renew in time. It keeps the lease, and may renew it, until another run acquires it.
 func (l Lease) Expired(now time.Time) bool { return l.Held() && l.Left(now) <= 0 }
 
-// Left is how long the lease lasts if nobody renews it.
+// Left returns the time until the lease expires without a renewal.
 func (l Lease) Left(now time.Time) time.Duration { return period.Left(l.Renewed, l.Duration, now) }
 
 // RenewIn is after how long the holder renews, early enough for two failures; zero or less when it should.
@@ -127,15 +127,15 @@ func (l Lease) TakenBy(holder Holder, whole bool, duration time.Duration, now ti
 	return l
 }
 
-// Anew returns the lease with another token of the same holder, who has had the node since it acquired it: otherwise whoever keeps a node
-// from wave to wave would begin its budget with each.
-func (l Lease) Anew(duration time.Duration, now time.Time) Lease {
+// WithNewToken returns the lease with another token of the same holder and the time when it first acquired the node: otherwise a run that
+// retains a node from wave to wave would start its budget again with each wave.
+func (l Lease) WithNewToken(duration time.Duration, now time.Time) Lease {
 	out := l.Ended(Released, now).TakenBy(l.Holder, l.Whole, duration, now)
 	out.Acquired = l.Acquired
 	return out
 }
 
-// Taint is the taint that the lease asks for; nil is none.
+// Taint is the taint that the lease requests; nil without one.
 func (l Lease) Taint() *corev1.Taint {
 	if !l.Held() || !l.Whole {
 		return nil
@@ -143,7 +143,7 @@ func (l Lease) Taint() *corev1.Taint {
 	return &corev1.Taint{Key: TaintKey, Value: l.Holder.UID, Effect: corev1.TaintEffectNoSchedule}
 }
 
-// Toleration is that of the pods of a run with exclusive nodes: of its own taint and of no other run's.
+// Toleration is the toleration of the pods of a run with exclusive nodes: for this run's taint and no other run's.
 func Toleration(uid string) corev1.Toleration {
 	return corev1.Toleration{Key: TaintKey, Operator: corev1.TolerationOpEqual, Value: uid, Effect: corev1.TaintEffectNoSchedule}
 }

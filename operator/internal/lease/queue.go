@@ -74,8 +74,8 @@ func (q *Queue) earlier(me Waiter) []turn {
 	return q.waiters[:count]
 }
 
-// Grant assigns the takeable nodes in the order of the queue, and returns those of one waiter. A run that waits for other nodes is assigned
-// none, and so delays nobody.
+// Grant assigns the takeable nodes in the order of the queue, and returns those of one waiter. A run that waits for other nodes gets none
+// of them, and so delays no other run.
 func (q *Queue) Grant(takeable []string, me Waiter) []string {
 	left := slices.Sorted(slices.Values(takeable))
 	take := func(waiter Waiter) []string {

@@ -16,24 +16,24 @@ import (
 
 var attemptKey = regexp.MustCompile(`^attempts/([^/]+)/([^/]+)/([^/]+)\.json$`)
 
-// progress is what is known of a run's attempts and never changes, because attempts are never deleted. A reconcile lists only what may be
-// new, however much there was before.
+// progress is the part of a run's attempts that never changes, because attempts are never deleted. A reconcile lists only keys that may be
+// new, regardless of how many there are.
 type progress struct {
-	// earlier are the trials with an attempt of each wave before the newest, counted once when the next wave was there.
+	// earlier counts the trials with an attempt of each wave before the newest. Each is counted once, when the next wave exists.
 	earlier []int
 	// wave is the newest one, and ended are the trials of its blocks that ran to their end.
 	wave  int
 	ended map[string]int
 }
 
-// maxSpans is how many spans of blocks that did not end are listed each by itself, beside the pages that one listing of all takes.
+// maxSpans limits the separate listings of spans of open blocks, in addition to the pages of one complete listing.
 const maxSpans = 8
 
-// pageKeys is how many keys a store gives in one answer.
+// pageKeys is the number of keys in one response of a store.
 const pageKeys = 1000
 
-// count lists the attempts that are new, and returns how many trials of all waves have one, and which blocks of the newest wave are
-// open: those of which no execution has an attempt of every trial. Attempts come one by one.
+// count lists new attempts. It returns the number of trials with an attempt in all waves, and the open blocks of the newest wave, of which
+// no execution has an attempt of every trial. Attempts are written one by one.
 func (p *progress) count(ctx context.Context, s store.Store, newest *record.Wave) (trials int, open []string, err error) {
 	for wave := len(p.earlier); wave < newest.Wave; wave++ {
 		// Its plan is not at hand. It is listed once.
@@ -135,9 +135,9 @@ func (p *progress) unknownOf(ctx context.Context, s store.Store, blocks []string
 	return nil
 }
 
-// Whoever may write attempts may write any number of names, of any length. A run has at most mostTrials; mostKnown is how many trials and
-// executions a listing holds. Every pass lists what is open, so that a wave is listed no further than its own plan may have left:
-// each trial once for each of at most eleven executions, and as much again for nodes that were lost.
+// Tenants that may write attempts may write any number of keys of any length. A run has at most mostTrials; mostKnown is the number of
+// trials and executions in one listing. Every reconcile lists the open blocks, so that the listing of a wave is limited by its plan: each
+// trial once for each of at most eleven executions, and as many again for lost nodes.
 const (
 	mostKnown      = 250_000
 	mostKnownBytes = 24 << 20
@@ -151,7 +151,7 @@ type listing struct {
 	// seen are the trials of each block that have an attempt, executions the number of attempts of each execution of a block.
 	seen       map[string]map[string]bool
 	executions map[string]map[string]int
-	// held is how many of both there are, bytes what their names take, and left how many keys more may be listed.
+	// held is the number of trials and executions, bytes the size of their names, and left how many more keys may be listed.
 	held, bytes, left int
 }
 
@@ -183,7 +183,7 @@ func (l *listing) add(keys []string) error {
 			continue
 		}
 		block, executor, trial := match[1], match[2], match[3]
-		// What is kept is a text of its own: a piece of a key would keep all of it.
+		// Copy the name: a substring would retain the whole key.
 		if l.seen[block] == nil {
 			block = l.keep(block)
 			l.seen[block], l.executions[block] = map[string]bool{}, map[string]int{}
@@ -200,13 +200,13 @@ func (l *listing) add(keys []string) error {
 	}
 	if l.left < 0 || l.held > mostKnown || l.bytes > mostKnownBytes {
 		return fmt.Errorf("%s has more objects than the wave can have left, attempts of more than %d trials and executions, or names of more "+
-			"than %d MiB: who else writes to this ledger has to be found; delete what is not this run's, or create a new run",
+			"than %d MiB; find the other writer of this ledger and delete its objects, or create a new run",
 			ledger.AttemptsPrefix, mostKnown, mostKnownBytes>>20)
 	}
 	return nil
 }
 
-// trials counts those with an attempt, however often they were executed.
+// trials counts the trials with an attempt, each once.
 func (l *listing) trials() (count int) {
 	for _, seen := range l.seen {
 		count += len(seen)

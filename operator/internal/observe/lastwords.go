@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/executor"
 )
 
-// lastWords are what ended a failed pod by its own words, and when it ended: of a block the keeper's, which no trial can write, of an
-// analysis the analysis' own.
+// lastWords returns the termination message of a failed pod and when it ended: that of the keeper in the pod of a block, which trials
+// cannot write, and that of the analysis itself.
 func lastWords(pod *corev1.Pod) (words string, at time.Time) {
 	if pod.Status.Phase != corev1.PodFailed {
 		return "", time.Time{}

@@ -49,8 +49,8 @@ func leases(ctx context.Context, reader client.Reader, namespace string) (
 	return out, versions, damaged, nil
 }
 
-// Busy returns which execution or pod of a holder runs on a node or may still start there, as the API server has it; empty is none.
-// Besides is the name of an execution that is known to use only other nodes.
+// Busy returns which execution or pod of a holder runs on a node or may still start there, as the API server has it, or "". Besides is the
+// name of an execution that is known to use only other nodes.
 func Busy(ctx context.Context, engine executor.Executor, live client.Reader, holder lease.Holder, node, besides string) (string, error) {
 	return busy(ctx, engine, source{live, false}, holder, node, besides)
 }
@@ -91,8 +91,8 @@ func busy(ctx context.Context, engine executor.Executor, from source, holder lea
 	return found, nil
 }
 
-// OthersOn returns which execution or pod of other runs is on a node or may still start there; empty is none. It reads every execution and
-// pod, for a node without a Lease that names its holder. The namespaces that have runs are those of the cache.
+// OthersOn returns which execution or pod of other runs is on a node or may still start there, or "". It reads every execution and pod, for
+// a node without a Lease that names its holder. The namespaces that have runs are those of the cache.
 func OthersOn(ctx context.Context, engine executor.Executor, cache, live client.Reader, me lease.Holder, node string) (string, error) {
 	var runs assayv1alpha1.BenchmarkRunList
 	if err := cache.List(ctx, &runs, client.UnsafeDisableDeepCopy); err != nil {
@@ -130,16 +130,16 @@ func aliveBlock(pod *corev1.Pod) bool {
 	return !over(pod) && pod.Labels[executor.PartLabel] != executor.AnalysisPart
 }
 
-// soon is more than what passes between an observation and the decision on it.
+// soon exceeds the time between an observation and the decision on it.
 const soon = time.Minute
 
-// leases reads the leases of all nodes, with what still runs there (Busy) for other holders whose lease has expired and, read from the API
-// server, for nodes that this run drains.
+// leases reads the leases of all nodes. Busy is set from the cache for other holders whose lease has expired, and from the API server for
+// nodes that this run drains.
 //
-// The cache may be stale. For other runs' leases that is harmless: acquiring one reads it from the API server, and a change of the cache
-// causes another reconcile. The run's own leases decide whether its blocks may go on, and are read from the API server unless the cache
-// has the version that was read there last. They are read one by one, because a consistent list waits for etcd's progress notification,
-// up to a tenth of a second.
+// The cache may be stale. For other runs' leases that is harmless: acquiring a lease reads it from the API server, and a change of the
+// cache causes another reconcile. The run's own leases decide whether its blocks may continue, and are read from the API server unless the
+// cache has the version that was read there last. They are read one by one, because a consistent list waits for etcd's progress
+// notification, up to a tenth of a second.
 func (o *Observer) leases(ctx context.Context, world *World) error {
 	all, versions, damaged, err := leases(ctx, o.Client, o.LeaseNamespace)
 	if err != nil {
@@ -170,7 +170,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 			all[i].Busy = "what it started in namespace " + where + ", which this operator does not watch,"
 			continue
 		}
-		// What the holder of a lease in force does is of no interest: whoever acquires a lease asks the API server again.
+		// Skip the holder of a lease in force: acquiring a lease reads the state of its holder from the API server.
 		if !all[i].Expired(o.Clock.Now().Add(soon)) {
 			continue
 		}
@@ -218,7 +218,7 @@ func (o *Observer) own(world *World, all []lease.Lease) []string {
 	return slices.Compact(nodes)
 }
 
-// refresh replaces a cached lease by the API server's. One that cannot be parsed is left out: nobody holds its node.
+// refresh replaces a cached lease by the API server's. A lease that cannot be parsed is left out, because it has no valid holder.
 func (o *Observer) refresh(ctx context.Context, all []lease.Lease, node string) ([]lease.Lease, error) {
 	all = slices.DeleteFunc(all, func(l lease.Lease) bool { return l.Node == node })
 	var object coordinationv1.Lease
@@ -258,8 +258,8 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 	return nil
 }
 
-// CountUnderWay counts the other runs of the namespace that have started and not ended, as of now. A run that is gone and still has a node
-// or a block counts: whoever deletes runs without their finalizer would have a further one for each while their blocks end.
+// CountUnderWay counts the other runs of the namespace that have started and not ended. A deleted run that still has a node or a block
+// counts: otherwise deleting runs without their finalizer would allow an additional run for each while its blocks end.
 func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 	var runs assayv1alpha1.BenchmarkRunList
 	if err := o.Client.List(ctx, &runs, client.InNamespace(world.Run.Namespace), client.UnsafeDisableDeepCopy); err != nil {

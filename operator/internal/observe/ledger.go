@@ -105,8 +105,8 @@ func (o *Observer) readLedger(ctx context.Context, store store.Store, world *Wor
 	return err
 }
 
-// readAnalysis reads the newest analysis. One that is refused is not read by every pass: whoever measures may leave one in every ledger,
-// and it takes as long to refuse as the largest of ours takes to read.
+// readAnalysis reads the newest analysis. A rejected analysis is read again with backoff only: tenants may write one to each of their
+// ledgers, and rejecting it takes as long as reading the largest valid one.
 func (o *Observer) readAnalysis(ctx context.Context, store store.Store, world *World, known *remembered) error {
 	run, now := world.Run, o.Clock.Now()
 	before := o.Memory.Noted(run).Refused
@@ -124,8 +124,8 @@ func (o *Observer) readAnalysis(ctx context.Context, store store.Store, world *W
 	return err
 }
 
-// belongs returns an error if a frozen experiment is not this run's. Anybody who can write to the ledger could create one there before the
-// operator does, and its names, namespaces and requests would not have been checked.
+// belongs returns an error if a frozen experiment is not this run's. A tenant who can write to the ledger could create one before the
+// operator does, with names, namespaces and requests that were never checked.
 func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) error {
 	if frozen == nil {
 		return nil
@@ -135,7 +135,7 @@ func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) err
 	}
 	same := equality.Semantic.DeepEqual(frozen.Plan.Placement, experiment.PlacementOf(run.Spec.Placement))
 	if !same || (frozen.Plan.Requires.Isolation != "") != run.Spec.Placement.RequireStaticCPUManager {
-		return errors.New("its spec.placement is not the run's: somebody else wrote it; remove it and create a new run")
+		return errors.New("its spec.placement is not the run's, so that the operator did not write it: remove it and create a new run")
 	}
 	return nil
 }

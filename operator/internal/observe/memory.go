@@ -25,14 +25,14 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Memory is what an operator keeps between reconciles, so that reconciling a run that waits costs one short listing. There is one, of
-// the observer. Nothing depends on it: what was read can be read again, and its size is bounded; notes bridge the time until the caches
-// show what was written. The zero value is ready for use, and safe for concurrent use.
+// Memory is the state of an operator between reconciles, so that reconciling a waiting run costs one short listing. The observer has one.
+// No decision depends on it: its entries can be read again, and its size is bounded; notes bridge the time until the caches show a write.
+// The zero value is ready for use, and safe for concurrent use.
 type Memory struct {
 	// runs holds active runs as the API server last returned them, ledgers the immutable parts of their ledgers.
 	runs    lru.Map[client.ObjectKey, *assayv1alpha1.BenchmarkRun]
 	ledgers lru.Map[types.UID, remembered]
-	// dashboards holds what the runs' dashboards were last written with.
+	// dashboards holds the pins that the runs' dashboards were last written with.
 	dashboards lru.Map[types.UID, dashboard.Pin]
 	// leases holds, by node, the version of its lease when it was last read from the API server.
 	leases sync.Map
@@ -56,18 +56,18 @@ const (
 	// queueLasts is how old the queue may be. Acquiring a node on the grounds of a stale queue is safe, because the lease is written
 	// against its version: of two runs one gets a conflict.
 	queueLasts = 250 * time.Millisecond
-	// queueShare bounds the share of time that computing it takes: how many runs wait, and how many nodes each may use, is what their authors
-	// choose.
+	// queueShare limits the share of time that computing it takes, because tenants choose the number of waiting runs and of nodes that each
+	// may use.
 	queueShare = 10
 )
 
-// Notes are what reconciles of a run note for later ones.
+// Notes are the notes of earlier reconciles of a run.
 type Notes struct {
 	// Taken are nodes whose leases were acquired for it, which the cache may not show yet.
 	Taken []string
 	// Begins means that it was started, which its status may not show yet.
 	Begins bool
-	// Passive means that its newest decision did not ask for a node, whatever its status says.
+	// Passive means that its newest decision did not ask for a node, regardless of its status.
 	Passive bool
 	// Expands means that this operator has noted in the status that it expands the experiment.
 	Expands bool
@@ -89,17 +89,17 @@ type Refused struct {
 	retry period.Retry
 }
 
-// remembered is what is known of a run's ledger.
+// remembered is the known part of a run's ledger.
 type remembered struct {
 	experiment *experiment.Experiment
-	// waves are what decisions need of each, and the newest is whole.
+	// waves are the parts of the waves that decisions need; the newest wave is complete.
 	waves    []record.Wave
 	progress progress
 	// judged is the analysis of judgedWave, which is not the newest one; nil before there is one.
 	judged     *analysis.Analysis
 	judgedWave int
-	// planBytes and judgedBytes are the size of the experiment with what is kept of its waves, and of the analysis; newestBytes is that of
-	// the newest wave, which is whole.
+	// planBytes is the size of the experiment and of the retained parts of its waves, judgedBytes that of the analysis, and newestBytes that
+	// of the newest wave, which is complete.
 	planBytes, judgedBytes, newestBytes int
 }
 
@@ -131,7 +131,7 @@ func (m *Memory) Gone(key client.ObjectKey) {
 	delete(m.notes, key)
 }
 
-// Wrote records that an action was tried for a run, successful or not: what was read before may be stale.
+// Wrote records that an action was tried for a run, successful or not, because entries that were read before may be stale.
 func (m *Memory) Wrote(run *assayv1alpha1.BenchmarkRun, action plan.Action) {
 	m.runs.Delete(client.ObjectKeyFromObject(run)) // Some actions write the run.
 	taken := func(nodes []string) []string {

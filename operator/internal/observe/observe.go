@@ -1,4 +1,4 @@
-// Package observe reads what a decision about a run depends on into plain values: executions, pods, nodes, leases, template and ledger.
+// Package observe reads the inputs of a decision about a run into plain values: executions, pods, nodes, leases, template and ledger.
 package observe
 
 import (
@@ -21,7 +21,7 @@ import (
 // World is everything that is known of a run at one moment.
 type World struct {
 	plan.Observed
-	// Analysis is the newest one in the ledger, not necessarily of the newest wave; nil when there is none.
+	// Analysis is the newest one in the ledger, not necessarily of the newest wave; nil without one.
 	Analysis *analysis.Analysis
 	// LedgerURL is the address of the run's objects, ReportURL of the newest report, if there is one.
 	LedgerURL, ReportURL string
@@ -42,7 +42,7 @@ type Observer struct {
 	Store store.Store
 	// Executor executes the runs.
 	Executor executor.Executor
-	// Stored returns what the ledgers of a namespace hold; nil where there is no limit.
+	// Stored returns the size of the ledgers of a namespace; nil without a limit.
 	Stored func(namespace string) (store.Sizes, bool)
 	Memory Memory
 	Clock  clock.PassiveClock
@@ -121,7 +121,7 @@ func (o *Observer) observeFinished(ctx context.Context, world *World) error {
 // megabyte each.
 func (o *Observer) template(ctx context.Context, world *World) error {
 	if world.Ledger.Experiment != nil {
-		return nil // It has a copy of its own.
+		return nil // The experiment contains a copy.
 	}
 	if world.Run.Spec.Template != nil {
 		world.Template = world.Run.Spec.Template

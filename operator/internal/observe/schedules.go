@@ -16,10 +16,10 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-// Schedule reads what is known of a schedule without asking anybody but the API server, past the caches: a run that was created or a
-// revision that was marked a moment ago must not be missing. Other schedules alone are as the cache has them. The API server tells of
-// schedules in the order in which they were written, so that those before this one are there; thousands of a megabyte each, read by each of
-// them, would keep the operator from everybody else's.
+// Schedule reads the state of a schedule from the API server, past the caches: a run that was created or a revision that was marked a
+// moment ago must not be missing. Only the other schedules are read from the cache. The watch delivers schedules in the order in which they
+// were written, so that the cache has those before this one; reading thousands of schedules of a megabyte each for each of them would block
+// the operator.
 func Schedule(ctx context.Context, cache, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) (schedule.Observed, error) {
 	out := schedule.Observed{Schedule: s}
 	var err error
@@ -58,8 +58,8 @@ func revisionsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.Bench
 	return out, nil
 }
 
-// runsOf are the runs that a schedule owns. They are found by their label, which anybody may change who may change runs; those that matter
-// most, which the history does not have yet, by their names as well.
+// runsOf are the runs that a schedule owns. They are found by their label, which every user who may change runs may change. The most
+// important runs, which the history does not have yet, are also found by their names.
 func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) ([]schedule.Run, error) {
 	seen := map[string]bool{}
 	var out []schedule.Run
@@ -99,7 +99,8 @@ func versionOf(object client.Object) schedule.Version {
 	return schedule.Version{Name: object.GetName(), UID: string(object.GetUID()), ResourceVersion: object.GetResourceVersion()}
 }
 
-// oldestOf names who measures of a schedule and the others of its series. The name alone is kept: the rest may be a megabyte.
+// oldestOf returns which of a schedule and the others of its series measures. Only the name is retained, because the rest may be a
+// megabyte.
 func oldestOf(s *assayv1alpha1.BenchmarkSchedule, others []assayv1alpha1.BenchmarkSchedule) string {
 	oldest := s
 	for i := range others {

@@ -7,9 +7,9 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// past is what decisions need of a wave that is not the newest any more: which blocks it had, where, and of which cells. The commands of
-// its cells, which may take a megabyte, are for who runs it, and a run may have thousands of waves. What it has in common with the wave
-// before is shared with it; bytes is what the rest takes as JSON.
+// past returns the part of an earlier wave that decisions need: its blocks, their nodes and cells. The commands of its cells, which may
+// take a megabyte, are only needed by its runner, and a run may have thousands of waves. Parts that equal those of the wave before are
+// shared with it; bytes is the size of the rest as JSON.
 func past(wave, before *record.Wave) (kept record.Wave, bytes int, err error) {
 	kept = record.Wave{
 		Schema: wave.Schema, Run: wave.Run, Experiment: wave.Experiment, Wave: wave.Wave, Purpose: wave.Purpose, Arms: wave.Arms,
@@ -31,7 +31,7 @@ func past(wave, before *record.Wave) (kept record.Wave, bytes int, err error) {
 	return kept, len(raw), err
 }
 
-// add adds a wave, of so many bytes as JSON, and keeps of the one before what decisions need. Who has an older copy keeps what that has.
+// add adds a wave with its size as JSON, and reduces the one before to the part that decisions need. Older copies are not changed.
 func (r *remembered) add(wave *record.Wave, bytes int) error {
 	number := len(r.waves)
 	r.waves = append(r.waves[:number:number], *wave)

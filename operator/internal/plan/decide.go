@@ -1,5 +1,5 @@
-// Package plan decides when to act, as a function of what was observed of a run and its cluster, and of a clock. Package design decides
-// what to measure next.
+// Package plan decides when to act, as a pure function of the observed state of a run and its cluster, and of a clock. Package design
+// decides the content of the next wave.
 package plan
 
 import (
@@ -114,7 +114,7 @@ func waveRuns(message string, after time.Duration) *Decision {
 	return &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: message, After: after}
 }
 
-// waiting is the decision to do nothing, with what the run waits for.
+// waiting is the decision to take no action, with the cause of the wait.
 func waiting(reason, message string, after time.Duration) *Decision {
 	return &Decision{Reason: reason, Message: message, After: after}
 }

@@ -20,7 +20,7 @@ func (p *planner) ledgerReady() *Decision {
 	}
 	if p.Ledger.Problem == assayv1alpha1.ReasonLedgerDamaged && p.noMore() && !p.working() && len(p.Pods.Blocks) == 0 {
 		reason, why := p.whyStopped()
-		return failed(reason, fmt.Sprintf("%s, and the ledger is damaged: %s; what was measured is in it: repair it and run assay analyze "+
+		return failed(reason, fmt.Sprintf("%s, and the ledger is damaged: %s; the attempts are in it: repair it and run assay analyze "+
 			"--ledger URL --write with the URL in status.ledger", why, p.Ledger.Message))
 	}
 	return waiting(p.Ledger.Problem, "waiting for the ledger: "+p.Ledger.Message, p.settings.LedgerRetry)
@@ -77,7 +77,7 @@ func (p *planner) acceptance() *Decision {
 	}
 }
 
-// ofASchedule reports whether what a run measures is added to a series.
+// ofASchedule reports whether the measurements of a run are added to a series.
 func ofASchedule(run *assayv1alpha1.BenchmarkRun) bool {
 	owner := metav1.GetControllerOfNoCopy(run)
 	return owner != nil && owner.Kind == "BenchmarkSchedule" && owner.APIVersion == assayv1alpha1.GroupVersion.String()

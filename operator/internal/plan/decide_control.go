@@ -16,9 +16,9 @@ func (p *planner) control() *Decision {
 	}
 	switch {
 	case Cancelled(p.Run):
-		return p.stop("spec.cancel is true", assayv1alpha1.ReasonCancelled, "stopping: what was measured will be analysed")
+		return p.stop("spec.cancel is true", assayv1alpha1.ReasonCancelled, "stopping: the attempts so far will be analysed")
 	case p.overBudget():
-		return p.stop(p.budgetMessage(), assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+": what was measured will be analysed")
+		return p.stop(p.budgetMessage(), assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+": the attempts so far will be analysed")
 	case Suspended(p.Run) && !p.Wave.Suspended:
 		return &Decision{Action: Suspend{p.Wave.Name}, Reason: assayv1alpha1.ReasonSuspended, Message: suspendedMessage, After: lookAtWave}
 	case !Suspended(p.Run) && p.Wave.Suspended && p.suspendedByUs():
@@ -38,9 +38,9 @@ const suspendedMessage = "spec.suspend is true: no new block starts; set it to f
 // suspendedByUs reports whether the execution was suspended for spec.suspend, and not by a person in the engine.
 func (p *planner) suspendedByUs() bool { return p.Run.Status.SuspendedSince != nil }
 
-// budgetLeft is what is left of the run's wall-clock budget, which counts once the run has a wave or a node. Suspension makes it longer,
-// but lets nobody keep a node: a suspended run has given its nodes back when its blocks have ended, so whoever has one for longer than the
-// budget uses it up. So does who has a node and never comes to its first wave, whatever stands in the way.
+// budgetLeft is the remainder of the run's wall-clock budget, which counts once the run has a wave or a node. Suspension extends it, except
+// for nodes: a suspended run releases its nodes when its blocks have ended, so that a node held for longer than the budget exhausts it. The
+// same holds for a run that has a node and never starts its first wave.
 func (p *planner) budgetLeft() (left time.Duration, counts bool) {
 	start, budget := Started(p.Observed), p.Run.Spec.Budget.WallClock.Duration
 	if counts = !start.IsZero(); counts {
@@ -55,7 +55,7 @@ func (p *planner) budgetLeft() (left time.Duration, counts bool) {
 	return left, counts
 }
 
-// longer is a time that nobody bounds and another one, or the longest that there is.
+// longer adds two durations, the first of which has no upper bound, and saturates at the longest duration.
 func longer(unbounded, by time.Duration) time.Duration { return by + min(unbounded, math.MaxInt64-by) }
 
 // SuspendedFor is how long a run was suspended since it started. It is computed from the status alone, so that it survives a restart.

@@ -8,8 +8,9 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// deletion stops what runs, waits until it has stopped, and removes the finalizer. It does not need the ledger. Where somebody removed the
-// finalizer before, the run is there until others have removed theirs, and stops all the same.
+// deletion deletes the executions of a run that is being deleted, waits until its pods have ended, and removes the finalizer. It does not
+// need the ledger. If the finalizer was removed earlier, the run exists until other finalizers are removed, and its executions are deleted
+// too.
 func (p *planner) deletion() *Decision {
 	if p.Run.DeletionTimestamp.IsZero() {
 		return nil
@@ -60,8 +61,8 @@ func (p *planner) executions() []Execution {
 	return out
 }
 
-// ended releases the leases of a run that is over, and deletes it after its time to live. No block of it is of any use: whoever wrote an
-// analysis before they had run must not keep the node with them, nor by an execution that the engine does not end.
+// ended releases the leases of a run that has ended, and deletes it after its time to live. Its blocks are no longer needed: neither an
+// analysis that was written before they had run nor an execution that the engine does not end may retain the node.
 func (p *planner) ended() *Decision {
 	if !Ended(p.Run) {
 		return nil
@@ -71,7 +72,7 @@ func (p *planner) ended() *Decision {
 		left := p.Run.Status.CompletionTime.Add(time.Duration(*ttl) * time.Second).Sub(p.now)
 		out.After, expired = max(0, left), left <= 0
 	}
-	// Nodes on which nothing is left first: whoever writes the run all the time keeps it from being deleted, and must not keep them with it.
+	// Release idle nodes first. A user who updates the run continuously delays its deletion and must not delay the release of its nodes.
 	switch p.releaseIdle(nil, out); {
 	case out.Action != nil:
 	case expired:

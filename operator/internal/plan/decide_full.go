@@ -19,7 +19,7 @@ func (p *planner) full() *Decision {
 	case !p.settings.Policy.BoundsStorage(namespace):
 		return nil
 	case p.Stored == nil:
-		return waiting(assayv1alpha1.ReasonLedgerFull, fmt.Sprintf("what the ledgers of namespace %s hold is being summed up", namespace),
+		return waiting(assayv1alpha1.ReasonLedgerFull, fmt.Sprintf("the size of the ledgers of namespace %s is being computed", namespace),
 			lookAtPods)
 	}
 	full := p.settings.Policy.OverStored(namespace, p.Stored.Bytes, p.Stored.Objects)
@@ -28,5 +28,5 @@ func (p *planner) full() *Decision {
 	}
 	return waiting(assayv1alpha1.ReasonLedgerFull,
 		fmt.Sprintf("%s: this run starts when they hold less. Ask the administrator to raise policy.maxStored or "+
-			"maxObjects, or to remove the ledgers of runs that nobody needs, runs/%s/NAME/UID/ in the bucket", full, namespace), lookAtWave)
+			"maxObjects, or to remove the ledgers of runs that are no longer needed, runs/%s/NAME/UID/ in the bucket", full, namespace), lookAtWave)
 }

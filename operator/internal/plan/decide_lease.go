@@ -24,10 +24,11 @@ const (
 )
 
 // againMessage is appended to the reason why a wave was stopped that lost its nodes.
-const againMessage = ": what was measured will be analysed, and the missing blocks are planned again"
+const againMessage = ": the attempts so far will be analysed, and the missing blocks are planned again"
 
-// takeLanes finds nodes for a wave and acquires their leases. It returns the lanes once the run may start on them, or what has to be done
-// before. A run starts on the nodes that it gets, and waits only while it has none, so that runs never wait for each other (no deadlock).
+// takeLanes finds nodes for a wave and acquires their leases. It returns the lanes once the run may start on them, or the decision that
+// comes before. A run starts on the nodes that it gets, and waits only while it has none, so that runs never wait for each other (no
+// deadlock).
 func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decision) {
 	placement := p.Ledger.Experiment.Plan.Placement
 	usable, problem := usableNodes(placement, p.settings.Engine.Overhead, p.settings.Policy, p.Nodes)
@@ -80,8 +81,8 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 	return p.leasedLanes(keep, placement)
 }
 
-// idle removes the nodes that still have a pod of an earlier wave, whatever the state of its execution: a machine that was unreachable may
-// come back with its pods. If no node is left, problem is what to wait for.
+// idle removes the nodes that still have a pod of an earlier wave, in any state of its execution: a machine that was unreachable may become
+// ready again with its pods. If no node is left, problem is the cause of the wait.
 func (p *planner) idle(nodes []string) (idle []string, problem string) {
 	if waiting := p.Pods.Blocks[""]; waiting > 0 {
 		return nil, fmt.Sprintf("waiting for pods of an earlier wave that have no node yet: %d", waiting)
@@ -93,8 +94,8 @@ func (p *planner) idle(nodes []string) (idle []string, problem string) {
 	return idle, ""
 }
 
-// usedTokens are the nodes whose lease has a token of an earlier wave, or is draining. Every wave has tokens of its own, so that attempts
-// of an earlier wave that arrive late are distinguished from this one's (fencing).
+// usedTokens are the nodes whose lease has a token of an earlier wave, or is draining. Every wave has other tokens, so that attempts of an
+// earlier wave that arrive late are distinguished from those of this wave (fencing).
 func (p *planner) usedTokens(nodes []string) []string {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
 		held := p.leaseOf(node)

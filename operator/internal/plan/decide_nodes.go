@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/policy"
 )
 
-// usableNodes are the nodes, by name, on which a block can run, whoever holds them; if there are none, the text says why.
+// usableNodes returns the names of the nodes on which a block can run, regardless of their leases, or the cause if the list is empty.
 func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, allowed *policy.Policy, nodes []Node) ([]string, string) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	need := demand(placement, overhead)
@@ -52,7 +52,7 @@ func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, a
 		strings.Join(refusals, "; "), more)
 }
 
-// demand is what a block's pod requests in all.
+// demand is the sum of the requests of a block's pod.
 func demand(placement experiment.Placement, overhead corev1.ResourceList) corev1.ResourceList {
 	cpu, memory := *resource.NewQuantity(int64(placement.CPUs), resource.DecimalSI), placement.Memory.DeepCopy()
 	cpu.Add(overhead[corev1.ResourceCPU])
@@ -70,7 +70,7 @@ func refuse(node Node, placement experiment.Placement, need corev1.ResourceList,
 	case node.Unschedulable:
 		return "is cordoned"
 	case node.LeaseDamaged != "":
-		return "has a lease that nobody can read: " + node.LeaseDamaged
+		return "has an unreadable lease: " + node.LeaseDamaged
 	}
 	for _, taint := range node.Taints {
 		// The lease decides, and not its taint.
@@ -103,8 +103,8 @@ func (p *planner) node(name string) Node {
 	return Node{}
 }
 
-// lost is why no further blocks will run on a node; empty when they will. Dead means that what runs there now is lost too. A node that is
-// not ready is given NodeGrace, because most network failures are short.
+// lost is the reason why no further blocks will run on a node; empty if they will. Dead means that the pods that run there now are lost
+// too. A node that is not ready is given NodeGrace, because most network failures are short.
 func (p *planner) lost(name string) (why string, dead bool) {
 	node := p.node(name)
 	switch {

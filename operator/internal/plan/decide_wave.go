@@ -37,9 +37,9 @@ func (p *planner) analysed() *Decision {
 		Message: because("verdict "+string(p.Ledger.Verdict), p.Ledger.Why)}
 	switch {
 	case short && Cancelled(p.Run):
-		ending.Reason, ending.Message = assayv1alpha1.ReasonCancelled, "cancelled; what was measured before is analysed"
+		ending.Reason, ending.Message = assayv1alpha1.ReasonCancelled, "cancelled; the attempts so far are analysed"
 	case short && p.overBudget():
-		ending.Reason, ending.Message = assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+"; what was measured before is analysed"
+		ending.Reason, ending.Message = assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+"; the attempts so far are analysed"
 	case p.Ledger.Experiment.Plan.Search != nil:
 		ending.Reason, ending.Message = assayv1alpha1.ReasonSearchEnded, because("the search ended", p.Ledger.Why)
 	case len(p.Run.Spec.Gates) == 0:
@@ -47,7 +47,7 @@ func (p *planner) analysed() *Decision {
 	case p.Ledger.Verdict == experiment.VerdictInvalid:
 		ending.Reason = assayv1alpha1.ReasonTooFewTrials
 		ending.Message = because("too little valid data is left to judge", p.Ledger.Why) +
-			"; the report lists what was excluded and why: repair the workload, its arguments or its timeout, and create a new run"
+			"; the report lists the excluded trials with reasons: repair the workload, its arguments or its timeout, and create a new run"
 	}
 	if step.Why != "" && (step.Done || ending.Reason == assayv1alpha1.ReasonBudgetExhausted) {
 		ending.Message += "; " + step.Why
@@ -55,8 +55,8 @@ func (p *planner) analysed() *Decision {
 	return &Decision{Reason: assayv1alpha1.ReasonFinished, Message: ending.Message, Ending: ending}
 }
 
-// unfinished reports whether the newest wave's execution has blocks to run still. An analysis that is there all the same is not its own but
-// that of somebody who looked how things stand: another wave in place of the blocks that are missing would begin beside them.
+// unfinished reports whether the newest wave's execution still has blocks to run. An analysis that exists by then was started by a user to
+// see an intermediate result. If it counted, the next wave would start beside the remaining blocks.
 func (p *planner) unfinished() bool { return p.working() && !p.Wave.Stopped && len(p.Ledger.Open) > 0 }
 
 func because(what, why string) string {
@@ -79,7 +79,7 @@ func (p *planner) course() *design.Course {
 	return &design.Course{Experiment: p.Ledger.Experiment, Waves: p.Ledger.Waves, Found: p.Ledger.Findings}
 }
 
-// running watches the newest wave's execution and what keeps its pods from running.
+// running watches the newest wave's execution and the causes that stop its pods from running.
 func (p *planner) running() *Decision {
 	if p.Wave == nil || p.Wave.Ended || p.Ledger.Analysed {
 		return nil
@@ -121,8 +121,8 @@ func (p *planner) notStarting() *Decision {
 	return nil
 }
 
-// neverStarting makes another pod in place of one that will not start: where a reboot took a pod's sandbox while it was initialized, the
-// kubelet leaves it pending for ever. What other pods measure ends first.
+// neverStarting replaces a pod that will not start: if a reboot destroyed the sandbox of an initializing pod, the kubelet leaves the pod
+// pending for ever. Other pods finish their measurements first.
 func (p *planner) neverStarting() *Decision {
 	pod := p.Pods.Starting
 	if pod == nil || p.Pods.Alive > 1 || p.Pods.Image != nil || !p.node(pod.Node).Ready {
@@ -185,7 +185,7 @@ func (p *planner) stopping() *Decision {
 		return waiting(assayv1alpha1.ReasonWaitingForNode, p.Wave.Again+againMessage, lookAtPods)
 	}
 	reason, why := p.whyStopped()
-	return waiting(reason, why+": what was measured will be analysed", lookAtPods)
+	return waiting(reason, why+": the attempts so far will be analysed", lookAtPods)
 }
 
 // whyStopped is why a wave ends before all its blocks have run.

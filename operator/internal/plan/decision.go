@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Decision is what to do next, and what the status reports meanwhile.
+// Decision is the next action, and the status to report until it is done.
 type Decision struct {
 	// Action is what to write; nil is nothing.
 	Action Action
@@ -21,7 +21,7 @@ type Decision struct {
 	Message     string
 	// Queue is the run's place among those that wait for a node; nil when it has one or needs none.
 	Queue *Place
-	// Grace is the period of grace that the run is in; empty is none.
+	// Grace is the current grace period of the run; empty without one.
 	Grace assayv1alpha1.GraceFor
 	// Ending is set when the run is over.
 	Ending *Ending
@@ -77,7 +77,7 @@ type StartWave struct {
 	Experiment *experiment.Experiment
 	Wave       *record.Wave
 	Lanes      []design.Lane
-	// Longest is how long a block may take, to pull its images included: its kubelet ends it then, whoever is away.
+	// Longest is the deadline of a block, including the pull of its images. Its kubelet enforces it without the operator or the engine.
 	Longest time.Duration
 }
 
@@ -87,8 +87,8 @@ type Suspend struct{ Execution string }
 // Resume continues a suspended execution.
 type Resume struct{ Execution string }
 
-// Stop ends an execution; its analysis still runs. With Again the missing blocks are planned again; otherwise the run ends with what was
-// measured.
+// Stop ends an execution; its analysis still runs. With Again the missing blocks are planned again; otherwise the run ends with the
+// attempts so far.
 type Stop struct {
 	Execution, Why string
 	Again          bool

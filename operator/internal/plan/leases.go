@@ -42,7 +42,7 @@ type RetakeLeases struct{ Nodes []string }
 // RenewLeases renews leases before they expire.
 type RenewLeases struct{ Nodes []string }
 
-// DrainLeases is the first step of releasing leases: no block may start on the nodes any more. What was started before may still run.
+// DrainLeases is the first step of releasing leases: no block may start on the nodes any more. Running blocks continue.
 type DrainLeases struct{ Nodes []string }
 
 // ReleaseLeases releases leases of drained nodes on which nothing of the run is left.
@@ -107,7 +107,7 @@ func (p *planner) wake(after time.Duration) {
 }
 
 // keepLeases renews the run's leases if there is no other action or renewal is overdue, and reconciles in time for the next renewal. A run
-// that may start nothing more gives its nodes back, whatever it waits for; so does one that ends, whether or not its end can be written.
+// that may start nothing more releases its nodes during any wait, and a run that ends releases them whether or not its end can be written.
 func (p *planner) keepLeases(decision Decision) Decision {
 	if decision.Action == nil && (decision.Ending != nil || p.noMore()) {
 		decision = *p.releaseIdle(nil, &decision)

@@ -15,14 +15,14 @@ import (
 
 // Observed is everything that a decision depends on, as plain values.
 type Observed struct {
-	// Run as the API server has it. Of its status a decision uses no conditions, and only what cannot be observed elsewhere: when the run
-	// started and ended, since when it is suspended, and since when it is in a period of grace.
+	// Run as the API server has it. Of its status a decision uses no conditions, and only the fields that cannot be observed elsewhere: when
+	// the run started and ended, since when it is suspended, and since when it is in a grace period.
 	Run *assayv1alpha1.BenchmarkRun
 	// Template the run names or holds; nil when it does not exist.
 	Template *assayv1alpha1.BenchmarkTemplateSpec
 	Ledger   LedgerState
 	Engine   EngineState
-	// Wave is the execution of the newest wave; nil when there is none.
+	// Wave is the execution of the newest wave; nil without one.
 	Wave *Execution
 	// Analyses are the further analyses of the newest wave.
 	Analyses []Execution
@@ -35,13 +35,13 @@ type Observed struct {
 	Waiting []WaitingRun
 	// UnderWay counts the other runs of the namespace that have started and not ended.
 	UnderWay int
-	// Stored is what the ledgers of the namespace held when they were last counted; nil before that.
+	// Stored is the size of the namespace's ledgers at the last count; nil before the first.
 	Stored *Stored
 	// Queue is the queue of those that wait, if it was computed already; it may be a moment old.
 	Queue *lease.Queue
 }
 
-// Stored is what the ledgers of a namespace hold.
+// Stored is the size of the ledgers of a namespace.
 type Stored struct {
 	Bytes   int64
 	Objects int
@@ -55,7 +55,7 @@ type Engine struct {
 	NotStarted string
 	// Fits returns an error if a wave cannot be executed; nil means that every wave can.
 	Fits design.Fits
-	// Overhead is what a block's pod requests of a node beside the block.
+	// Overhead is the part of a block's pod that is not the block: the requests of the containers beside it.
 	Overhead corev1.ResourceList
 }
 
@@ -67,7 +67,7 @@ type EngineState struct {
 	Absent bool
 }
 
-// LedgerState is what the ledger holds of the run. It is empty while the run is being deleted or Problem is set.
+// LedgerState is the content of the run's ledger. It is empty while the run is being deleted or Problem is set.
 type LedgerState struct {
 	// Problem is the condition reason why the ledger could not be read, and Message what to do; empty when it answers.
 	Problem, Message string
@@ -76,7 +76,7 @@ type LedgerState struct {
 	// Waves are the plans of all waves, without the commands of those before the newest, and Newest the last of them; nil before the first.
 	Waves  []record.Wave
 	Newest *record.Wave
-	// Trials counts what all waves planned.
+	// Trials counts the planned trials of all waves.
 	Trials int
 	// Done counts trials that left an attempt, DoneBlocks the blocks of the newest wave that ran to their end.
 	Done, DoneBlocks int
@@ -100,7 +100,7 @@ type Execution struct {
 	// Seen means that the engine has started it, Ended that it has finished. Message is the engine's.
 	Seen, Ended bool
 	Message     string
-	// Suspended and Stopped are what was requested of the engine; Deleting means that it is being deleted.
+	// Suspended and Stopped report requests to the engine; Deleting means that it is being deleted.
 	Suspended, Stopped, Deleting bool
 	// Again is why it was stopped, if the missing blocks shall be planned again; empty otherwise.
 	Again string
@@ -118,11 +118,11 @@ type PodState struct {
 	Ending []EndingPod
 	// Image is the first image that cannot be pulled.
 	Image *ImageProblem
-	// Unschedulable is what the scheduler says of the first pod that finds no node.
+	// Unschedulable is the scheduler's message about the first pod without a node.
 	Unschedulable string
 	// Starting is the first pod that has a node and whose containers do not run yet; one that cannot any more goes before the others.
 	Starting *StartingPod
-	// LastWords are what the newest failed pod says of why it ended, such as which Secret the store refuses.
+	// LastWords is the termination message of the pod that failed last, such as the name of a Secret that the store refuses.
 	LastWords string
 }
 
@@ -161,10 +161,10 @@ type Node struct {
 	Labels               map[string]string
 	Taints               []corev1.Taint
 	Ready, Unschedulable bool
-	// ReadySince is since when Ready is what it is.
+	// ReadySince is when Ready last changed.
 	ReadySince  time.Time
 	Allocatable corev1.ResourceList
-	// LeaseDamaged is why its Lease object cannot be parsed; empty when it can, or there is none.
+	// LeaseDamaged is why its Lease object cannot be parsed; empty if it can, or if it does not exist.
 	LeaseDamaged string
 }
 
@@ -176,7 +176,7 @@ type Settings struct {
 	LedgerRetry time.Duration
 	// NodeGrace is how long a node may be not ready before its blocks are planned elsewhere.
 	NodeGrace time.Duration
-	// Policy is what the administrator allows; nil is everything.
+	// Policy is the administrator's policy; nil allows everything.
 	Policy *policy.Policy
 	// Engine executes waves.
 	Engine Engine

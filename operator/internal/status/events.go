@@ -43,14 +43,14 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 	return out
 }
 
-// warnings are the reasons of a run that does not progress until somebody acts.
+// warnings are the reasons of a run that does not progress without an intervention.
 var warnings = []string{
 	assayv1alpha1.ReasonNoNodeMatches, assayv1alpha1.ReasonWaitingForNode, assayv1alpha1.ReasonImageNotPulled,
 	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonEngineMissing,
 	assayv1alpha1.ReasonEngineTooOld,
 }
 
-// eventType is the type of event for a change of a condition; empty is none.
+// eventType is the type of event for a change of a condition; empty for a change without an event.
 func eventType(condition metav1.Condition, old *metav1.Condition) string {
 	isTrue := condition.Status == metav1.ConditionTrue
 	switch of := condition.Type; {

@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Least is a status without all that is only told to people: what decisions are made from, and which conditions hold since when. It is
-// written where the API server refuses the whole status, so that a run ends and gives its nodes back all the same. The ledger has the rest.
+// Least returns a status without the fields that are only for users: it has the inputs of decisions, and the conditions with their times.
+// It is written if the API server rejects the complete status, so that a run can end and release its nodes. The results are in the ledger.
 func Least(before, after assayv1alpha1.BenchmarkRunStatus, refused error) assayv1alpha1.BenchmarkRunStatus {
 	why := record.Truncate(fmt.Sprintf("the API server refused the status, results are in the ledger alone: %v", refused), maxText)
 	out := assayv1alpha1.BenchmarkRunStatus{

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// The API's limits of lists and texts. They keep the status far below 256 KiB whatever the results are.
+// The API's limits of lists and texts. They keep the status far below 256 KiB for any results.
 const (
 	maxGates     = 128
 	maxWarnings  = 32
@@ -23,7 +23,7 @@ const (
 	maxExpected  = 256
 )
 
-// Results copies what an analysis says, also of a run that no cluster knows. The ledger has all of it.
+// Results copies an analysis into a status, also for a run outside of a cluster. The ledger has the complete analysis.
 func Results(out *assayv1alpha1.BenchmarkRunStatus, exp *experiment.Experiment, result *analysis.Analysis, report string) {
 	out.Verdict, out.Best, out.Report = assayv1alpha1.Verdict(result.Verdict), record.Truncate(result.BestText(), maxBest), report
 	out.Candidates, out.Gain = candidates(result)

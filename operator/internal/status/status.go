@@ -75,7 +75,7 @@ func setWaits(out *assayv1alpha1.BenchmarkRunStatus, decision plan.Decision, now
 	}
 }
 
-// setProgress counts what the ledger holds. While the ledger is unreachable, the counts stay.
+// setProgress counts the trials in the ledger. While the ledger is unreachable, the counts do not change.
 func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Time) {
 	state := o.World.Ledger
 	if state.Problem != "" {

@@ -10,66 +10,67 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Outlook is what trying again makes of an error.
-type Outlook int
+// Retryability states whether repeating an operation can help after an error.
+type Retryability int
 
-// Outlooks.
+// Classes of errors.
 const (
-	// Final is an answer: whoever asks again hears the same.
-	Final Outlook = iota
-	// Passing is of a store that is away: it may come back by itself.
-	Passing
-	// Lasting is of a store that refuses until somebody changes a key, a right, a name or a certificate.
-	Lasting
+	// Final errors are answers of the store. A retry returns the same.
+	Final Retryability = iota
+	// Transient errors are outages that may end without any change.
+	Transient
+	// Permanent errors last until credentials or configuration change.
+	Permanent
 )
 
-// passing are the causes that may pass without anybody's doing. A full store is among them: others may delete, and what was measured waits.
-var passing = map[Cause]bool{
+// transient lists the causes of transient errors. A full store is one of them because another client may delete objects.
+var transient = map[Cause]bool{
 	CauseName: true, CauseRefused: true, CauseTimeout: true, CauseFull: true, CauseServer: true, CauseOther: true,
 }
 
-// OutlookOf tells errors of a store apart, for all who try again.
-func OutlookOf(err error) Outlook {
+// Classify reports whether a store error is worth retrying.
+func Classify(err error) Retryability {
 	cause := CauseOf(err)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, ErrNotFound), errors.Is(err, ErrExists):
 		return Final
-	case cause != "" && !passing[cause], errors.Is(err, ErrNoBucket):
-		return Lasting
+	case cause != "" && !transient[cause], errors.Is(err, ErrNoBucket):
+		return Permanent
 	case cause != "", errors.Is(err, ErrUnreachable):
-		return Passing
+		return Transient
 	default:
 		return Final
 	}
 }
 
-// Again is how operations on a store are tried again. It is safe for concurrent use.
-type Again struct {
-	// Pause is how long to wait before the next try, by how many failed.
+// Retrier repeats operations on a store. It is safe for concurrent use.
+type Retrier struct {
+	// Pause returns the backoff after a number of failures.
 	Pause func(failures int) time.Duration
-	// Away bounds for how long an operation is tried while its errors are passing; 0 means without bound.
+	// Away is the retry budget of an operation with transient errors; 0 is unlimited.
 	Away time.Duration
-	// Now and Wait are the clock.
+	// Now and Wait are the clock, which tests replace.
 	Now  func() time.Time
 	Wait func(ctx context.Context, pause time.Duration) error
-	// Log is told what goes on.
+	// Log receives a line for each retry and for the recovery.
 	Log func(text string)
 
 	mutex sync.Mutex
-	// refused is when the store began to refuse; zero while it does not.
+	// refused is the time of the first permanent error in a row; zero without one. It is shared by all operations, so that the budget for
+	// permanent errors is spent once and not by each operation.
 	refused time.Time
 }
 
-// secretArrives bounds for how long operations are tried since the store began to refuse them. A key that is being replaced reaches the
-// store first and the pods later: kubelets bring a changed Secret there within about a minute and a half.
-const secretArrives = 3 * time.Minute
+// secretPropagation is the retry budget of permanent errors. After a key rotation the store has the new key before the pods do, because a
+// kubelet updates a mounted Secret within about 90 seconds.
+const secretPropagation = 3 * time.Minute
 
-// patiently waits longer after each failure: half a second at first, a quarter of a minute at most.
-func patiently(failures int) time.Duration {
+// backoff doubles the pause after each failure, from 0.5 s to 15 s.
+func backoff(failures int) time.Duration {
 	return min(500*time.Millisecond<<min(failures-1, 10), 15*time.Second)
 }
 
-// wait waits for some time, or until the context ends.
+// wait blocks for a pause or until the context ends.
 func wait(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -81,20 +82,20 @@ func wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// NewAgain tries again in real time, while a store is away for as long as given; 0 is without bound.
-func NewAgain(away time.Duration, log func(text string)) *Again {
-	return &Again{Pause: patiently, Away: away, Now: time.Now, Wait: wait, Log: log}
+// NewRetrier returns a Retrier on the real clock. Away is the retry budget for transient errors; 0 is unlimited.
+func NewRetrier(away time.Duration, log func(text string)) *Retrier {
+	return &Retrier{Pause: backoff, Away: away, Now: time.Now, Wait: wait, Log: log}
 }
 
-// Do does something with a store until it works, cannot ever, or was tried for long enough.
-func (a *Again) Do(ctx context.Context, what string, operation func() error) error {
+// Do runs an operation until it succeeds, returns a final error or exhausts its retry budget.
+func (a *Retrier) Do(ctx context.Context, what string, operation func() error) error {
 	began := a.Now()
 	for failures := 1; ; failures++ {
 		err := operation()
-		left := a.left(began, OutlookOf(err))
-		if OutlookOf(err) == Final {
+		left := a.left(began, Classify(err))
+		if Classify(err) == Final {
 			if failures > 1 {
-				a.Log("the object store answers again: " + what)
+				a.Log("the object store recovered: " + what)
 			}
 			return err
 		}
@@ -105,19 +106,19 @@ func (a *Again) Do(ctx context.Context, what string, operation func() error) err
 		if pause >= left {
 			return fmt.Errorf("%w; tried %d times in %s", err, failures, quantity.Seconds(a.Now().Sub(began)))
 		}
-		a.Log(fmt.Sprintf("%s waits for the object store: %v; trying again in %s", what, err, pause))
+		a.Log(fmt.Sprintf("%s failed: %v; retry in %s", what, err, pause))
 		if waitErr := a.Wait(ctx, pause); waitErr != nil {
 			return errors.Join(err, waitErr)
 		}
 	}
 }
 
-// left is for how much longer an operation with such an error is tried.
-func (a *Again) left(began time.Time, outlook Outlook) time.Duration {
+// left returns the remaining retry budget of an operation that failed with this class of error.
+func (a *Retrier) left(began time.Time, class Retryability) time.Duration {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	now := a.Now()
-	if outlook != Lasting {
+	if class != Permanent {
 		a.refused = time.Time{}
 		if a.Away == 0 {
 			return 1<<63 - 1
@@ -127,5 +128,5 @@ func (a *Again) left(began time.Time, outlook Outlook) time.Duration {
 	if a.refused.IsZero() {
 		a.refused = now
 	}
-	return a.refused.Add(secretArrives).Sub(now)
+	return a.refused.Add(secretPropagation).Sub(now)
 }

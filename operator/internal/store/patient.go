@@ -2,11 +2,10 @@ package store
 
 import "context"
 
-// Patient is a store whose operations are tried again. What was written by a try whose answer was lost is found by the next one: an object
-// that is created is then there with the same content, and no error.
-func Patient(store Store, again *Again) Store {
+// Patient wraps a store with retries. A create whose response was lost succeeds on the retry if the object has the same content.
+func Patient(store Store, retrier *Retrier) Store {
 	out := patient{around{store, func(ctx context.Context, what string, operation func(context.Context) error) error {
-		return again.Do(ctx, what, func() error { return operation(ctx) })
+		return retrier.Do(ctx, what, func() error { return operation(ctx) })
 	}}}
 	if versioned, ok := store.(Versioned); ok {
 		return patientVersions{out, versioned}

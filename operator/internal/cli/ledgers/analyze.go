@@ -195,7 +195,7 @@ func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (store.Store, 
 		return nil, cli.UsageError(fmt.Errorf("--ledger: %w", err))
 	}
 	if o.away > 0 {
-		s = store.Patient(s, store.NewAgain(o.away, func(text string) { fmt.Fprintln(log, text) }))
+		s = store.Patient(s, store.NewRetrier(o.away, func(text string) { fmt.Fprintln(log, text) }))
 	}
 	err = s.Check(ctx)
 	if errors.Is(err, store.ErrNoBucket) {

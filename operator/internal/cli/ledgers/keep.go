@@ -66,7 +66,7 @@ func serveKeeper(ctx context.Context, options keepOptions, log io.Writer) error 
 	block := &keeper.Keeper{
 		Store: s, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
 		// An unreachable store only delays the block.
-		Again: store.NewAgain(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
+		Again: store.NewRetrier(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
 		Kills: keeper.MemoryKills, Log: log,
 	}
 	// On termination the received attempts are written first. The runner has exited then, and the grace period of the pod is the limit.

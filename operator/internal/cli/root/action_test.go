@@ -97,6 +97,7 @@ func newForge(t *testing.T) *forge {
 
 // TestTheActionGatesAndPublishes runs the steps of the action, but for the one that installs, as a job would.
 func TestTheActionGatesAndPublishes(t *testing.T) {
+	longForm(t, "")
 	forge, folder := newForge(t), t.TempDir()
 	event, summary, outputs := filepath.Join(folder, "event.json"), filepath.Join(folder, "summary.md"), filepath.Join(folder, "outputs")
 	if err := os.WriteFile(event, []byte(`{"pull_request": {"number": 7, "head": {"sha": "head"}}}`), 0o600); err != nil {

@@ -128,6 +128,7 @@ func TestAnAnalysisInAPodLeavesWhyItFailed(t *testing.T) {
 
 // Programs choose how much they report. An analysis that takes more memory than its pod has says so before it is killed.
 func TestAnAnalysisThatTakesMoreMemoryThanThereIsSaysSo(t *testing.T) {
+	longForm(t, "")
 	folder, words := clitest.HandwrittenLedger(t), filepath.Join(t.TempDir(), "last-words")
 	samples := json.RawMessage(`{"unit": "s", "samples": [1` + strings.Repeat(",1", 49_999) + `]}`)
 	more := map[string]json.RawMessage{}

@@ -91,6 +91,7 @@ func TestAPublishedTableIsFoundAgainFromItsAttempts(t *testing.T) {
 	}
 	for _, folder := range published(t) {
 		t.Run(folder, func(t *testing.T) {
+			longForm(t, folder, filepath.Join("testdata", "published"))
 			raw, err := os.ReadFile(filepath.Join(folder, "ledger"+store.ArchiveExtension))
 			if err != nil {
 				t.Fatal(err)

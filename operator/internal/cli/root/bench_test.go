@@ -45,7 +45,7 @@ func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
 	if result.Verdict != experiment.VerdictGo {
 		t.Errorf("verdict %s", result.Verdict)
 	}
-	for _, want := range []string{"new is 2.", "x faster than old [", "] (wall time), certain at 99.5 %", "memory 1"} {
+	for _, want := range []string{"new takes 0.", "x as long as old [", "] (wall time), 99.5 % confidence; ", "memory 1", ", 95 % confidence"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("it does not say %q:\n%s", want, stdout)
 		}
@@ -178,7 +178,7 @@ func TestBenchOfRealPrograms(t *testing.T) {
 	}
 	began := time.Now()
 	stdout, stderr, err := ran(work+" -sleep 240ms", work+" -sleep 60ms -mebibytes 64", "--name", "slow,fast")
-	if err != nil || !strings.Contains(stdout, "verdict: Go, best: fast") || !strings.Contains(stdout, "x faster than slow [") {
+	if err != nil || !strings.Contains(stdout, "verdict: Go, best: fast") || !strings.Contains(stdout, "x as long as slow [") {
 		t.Errorf("a program that takes a quarter of the time: %v\n%s\n%s", err, stdout, stderr)
 	}
 	stdout, stderr, err = ran("--shell", "--baseline", work+" -rounds 10000000 -mebibytes 24 | cat", "--candidate",

@@ -121,6 +121,7 @@ func TestWhatABisectionFinds(t *testing.T) {
 		"that a program came and went, so no end": {levels(8, map[int]float64{3: 110, 5: 100}), nil, false, cli.ExitInconclusive, "the ends do not differ"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			longForm(t, name, "the only commit", "that the first commit does not build")
 			t.Parallel()
 			s := newSearch(t, tc.percents)
 			got, stderr, err := s.answer("--good", "v0", "--bad", "main")
@@ -151,6 +152,7 @@ func TestWhatABisectionFinds(t *testing.T) {
 }
 
 func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
+	longForm(t, "")
 	s := newSearch(t, levels(30, map[int]float64{17: 105}))
 	for _, at := range []string{"wave 1: ", "wave 2: ", "block ", "wave 3: "} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -198,6 +200,7 @@ func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
 
 // The folder of a search is untrusted, and the builds that it names are removed at the end.
 func TestASearchThatSomebodyElseKeptTouchesNothingElse(t *testing.T) {
+	longForm(t, "")
 	s := newSearch(t, levels(2, map[int]float64{1: 110}))
 	ends := []string{"--good", "v0", "--bad", "main"}
 	if _, stderr, err := s.answer(ends...); err != nil {
@@ -268,6 +271,7 @@ func (i *interrupter) Write(text []byte) (int, error) {
 }
 
 func TestABisectionOfListedRevisions(t *testing.T) {
+	longForm(t, "")
 	var revisions []string
 	for i := range 20 {
 		percent := 100
@@ -285,6 +289,7 @@ func TestABisectionOfListedRevisions(t *testing.T) {
 
 // TestAChangeOfAHistoryIsLocated goes from points to a confirmed change, and from there to its commit.
 func TestAChangeOfAHistoryIsLocated(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(12)
@@ -370,7 +375,7 @@ func TestASearchThatCannotBeIsRefused(t *testing.T) {
 		"of a metric that no gate judges":       {twice, [][]string{ends, build, {"--metric", "speed.mean"}}, `invalid --metric "speed.mean"`},
 		"with an invalid certainty":             {file, [][]string{ends, build, {"--certain", "1.5"}}, "certain: found 1.5"},
 		"with an invalid layout":                {file, [][]string{ends, build, {"--layout", "-1"}}, "invalid --layout -1"},
-		"with one block":                        {file, [][]string{ends, build, {"--blocks", "1"}}, "1 blocks carry no interval"},
+		"with one block":                        {file, [][]string{ends, build, {"--blocks", "1"}}, "1 blocks give no interval"},
 		"with no wave":                          {file, [][]string{ends, build, {"--waves", "0"}}, "waves: found 0"},
 	} {
 		t.Run(name, func(t *testing.T) {

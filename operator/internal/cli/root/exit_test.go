@@ -85,6 +85,9 @@ func TestAGateWithoutAClusterExitsWithTheVerdict(t *testing.T) {
 		"a ledger that cannot be made": {nil, []string{"--out", filepath.Join(blocked, "ledger")}, cli.ExitError, "", "file"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if tc.code == cli.ExitDone || tc.code == cli.ExitInconclusive {
+				longForm(t, name)
+			}
 			file, folder := gateFile(t, tc.replace...), t.TempDir()
 			answers := filepath.Join(folder, "gate.json")
 			args := append([]string{"gate", "--local", file, "--bin-dir", simulated(t), "--pin=false", "--save", answers, "--out",
@@ -126,6 +129,7 @@ func TestCommandsThatAreNoGatesEndAsTheTableSays(t *testing.T) {
 		"a run that makes no sense fails": {[]string{"metric: latency", "metric: latncy"}, cli.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
+			longForm(t, name, "a run that makes no sense fails")
 			_, stderr, err := assay(t, "run", "--local", gateFile(t, tc.replace...), "--bin-dir", simulated(t), "--pin=false", "--out",
 				filepath.Join(t.TempDir(), "ledger"))
 			if cli.ExitCode(err) != tc.code {

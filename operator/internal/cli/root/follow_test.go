@@ -138,6 +138,7 @@ func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
 }
 
 func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(12)
@@ -207,6 +208,7 @@ func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
 }
 
 func TestASpikeIsRefutedAndNobodyIsTold(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(12)
@@ -310,6 +312,7 @@ func TestBadInput(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			longForm(t, name, "the same revision twice is two points, and no commit lies between")
 			h := newSeries(t)
 			stdout := tc.play(t, h)
 			if !strings.Contains(stdout, tc.says) {
@@ -464,6 +467,7 @@ func TestWhatIsNoPointIsRefusedBeforeAnythingRuns(t *testing.T) {
 
 // TestProgramsOfRevisions has a program for each revision, one of which is gone.
 func TestProgramsOfRevisions(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	builds := t.TempDir()
 	pattern := filepath.Join(builds, "{revision}", "echo")

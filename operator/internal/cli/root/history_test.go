@@ -134,6 +134,7 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 		})
 	}
 	t.Run("a search in one of its series", func(t *testing.T) {
+		longForm(t, "")
 		s := newSearch(t, levels(3, map[int]float64{1: 110}))
 		_, stderr, err := s.answer("--good", "v0", "--bad", "v2", "--series", "sort", "-n", "bench", "--server", server)
 		raw, missing := os.ReadFile(filepath.Join(s.state, "bisect.json"))

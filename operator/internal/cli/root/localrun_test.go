@@ -240,6 +240,7 @@ func readLocal(t *testing.T, folder string) (waves []record.Wave, newest analysi
 }
 
 func TestAnAdaptiveRunAddsWavesAndConfirms(t *testing.T) {
+	longForm(t, "")
 	folder, stdout, stderr, err := runHere(t, "adaptive")
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
@@ -267,6 +268,7 @@ func TestAnAdaptiveRunAddsWavesAndConfirms(t *testing.T) {
 }
 
 func TestASearchFindsTheCapacityOfEveryArm(t *testing.T) {
+	longForm(t, "")
 	folder, stdout, stderr, err := runHere(t, "search")
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)

@@ -87,7 +87,7 @@ func TestPreflightOfACluster(t *testing.T) {
 			demands: "  placement: {cpus: 3}\n", code: cli.ExitError, says: []string{"cannot be met", "node-a: 2 whole CPUs, placement.cpus is 3"},
 		},
 		"a run whose demand only a block can judge": {
-			demands: "  environment: {require: {governor: performance}}\n", says: []string{"only a block can show it"},
+			demands: "  environment: {require: {governor: performance}}\n", says: []string{"only a running block can verify it"},
 		},
 		"a run with a requirement that no runner reports": {
 			demands: "  environment: {require: {cpuGovernor: performance}}\n", says: []string{"the runner reports no such key"},

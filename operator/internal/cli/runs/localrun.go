@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
@@ -161,7 +162,7 @@ func (r *LocalRun) execute(ctx context.Context, wave *record.Wave, why string) (
 		why += ", ledger " + r.Executor.Folder
 	}
 	fmt.Fprintf(log, "%s: wave %d: %d blocks, %d trials%s\n", name, wave.Wave, total, trials, why)
-	err = r.Executor.Run(ctx, wave, func(block record.Block) {
+	engine := &local.Engine{Executor: r.Executor, Done: func(block record.Block) {
 		done, ran = done+1, ran+block.Trials()
 		remaining := time.Duration(float64(time.Since(started)) / float64(ran) * float64(trials-ran))
 		if r.AfterBlock != nil {
@@ -169,7 +170,8 @@ func (r *LocalRun) execute(ctx context.Context, wave *record.Wave, why string) (
 			return
 		}
 		fmt.Fprintf(log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, quantity.Seconds(remaining))
-	})
+	}}
+	err = engine.Execute(ctx, plan.StartWave{Experiment: r.Experiment, Wave: wave})
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return false, err
 	}

@@ -2,26 +2,25 @@ package runs
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/progress"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 )
 
@@ -51,7 +50,10 @@ func NewLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l := &logReader{cluster: cluster, clients: clients, run: run, options: options, out: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			l := &logReader{
+				cluster: cluster, engine: &argo.Executor{Pods: clients}, run: run, options: options,
+				out: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
+			}
 			if options.follow && !progress.Ended(run) {
 				return l.follow(cmd.Context())
 			}
@@ -75,7 +77,7 @@ type logLine struct {
 // logReader reads the logs of a run's pods.
 type logReader struct {
 	cluster     *cli.Cluster
-	clients     kubernetes.Interface
+	engine      executor.Executor
 	run         *assayv1alpha1.BenchmarkRun
 	options     logOptions
 	out, stderr io.Writer
@@ -84,45 +86,35 @@ type logReader struct {
 	mutex sync.Mutex
 }
 
-// pods returns the pods of the run, oldest first.
-func (l *logReader) pods(ctx context.Context) ([]corev1.Pod, error) {
-	var pods corev1.PodList
-	if err := l.cluster.List(ctx, &pods, client.InNamespace(l.run.Namespace),
-		client.MatchingLabels{executor.RunUIDLabel: string(l.run.UID)}); err != nil {
-		return nil, fmt.Errorf("pods of BenchmarkRun %s/%s: %w", l.run.Namespace, l.run.Name, err)
+// logs returns the run's logs, oldest first.
+func (l *logReader) logs(ctx context.Context) ([]executor.Log, error) {
+	out, err := l.engine.Logs(ctx, record.Run(plan.HolderOf(l.run)))
+	if err != nil {
+		return nil, fmt.Errorf("logs of BenchmarkRun %s/%s: %w", l.run.Namespace, l.run.Name, err)
 	}
-	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
-	return pods.Items, nil
+	return out, nil
 }
 
-// containers returns the selected containers of a pod.
-func (l *logReader) containers(pod *corev1.Pod) []string {
-	var names []string
-	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if l.options.container == "" || l.options.container == container.Name {
-			names = append(names, container.Name)
-		}
-	}
-	return names
+// selected reports whether a log is to be read.
+func (l *logReader) selected(log *executor.Log) bool {
+	return l.options.container == "" || l.options.container == log.Container
 }
 
 // print prints the logs of the pods so far.
 func (l *logReader) print(ctx context.Context) error {
-	pods, err := l.pods(ctx)
+	logs, err := l.logs(ctx)
 	if err != nil {
 		return err
 	}
-	if len(pods) == 0 {
+	if len(logs) == 0 {
 		return fmt.Errorf("BenchmarkRun %s/%s has no pods, because they are deleted with their workflow; the ledger has the output of trials: "+
 			"%s results %s -o attempts", l.run.Namespace, l.run.Name, cli.Program, l.run.Name)
 	}
 	read := false
-	for i := range pods {
-		for _, container := range l.containers(&pods[i]) {
+	for i := range logs {
+		if log := &logs[i]; l.selected(log) {
 			read = true
-			if err := l.container(ctx, pods[i].Name, container, false); err != nil {
+			if err := l.read(ctx, log, false); err != nil {
 				return err
 			}
 		}
@@ -147,27 +139,26 @@ func (l *logReader) follow(ctx context.Context) error {
 	var away outage
 	for {
 		run, err := cli.GetRun(ctx, l.cluster, l.run.Name)
-		var pods []corev1.Pod
+		var logs []executor.Log
 		if err == nil {
-			pods, err = l.pods(ctx)
+			logs, err = l.logs(ctx)
 		}
 		if !away.tolerates(err) {
 			stop() // Stop the readers, because the error matters more than the rest of their logs.
 			return err
 		}
-		for i := range pods {
-			for _, container := range l.containers(&pods[i]) {
-				key := pods[i].Name + "/" + container
-				if started[key] || !hasStarted(&pods[i], container) {
-					continue
-				}
-				started[key] = true
-				readers.Go(func() {
-					if err := l.container(ctx, pods[i].Name, container, true); err != nil && ctx.Err() == nil {
-						cli.PrintLine(l.stderr, "%v\n", err)
-					}
-				})
+		for i := range logs {
+			log := &logs[i]
+			key := log.Pod + "/" + log.Container
+			if !l.selected(log) || started[key] || !log.Started {
+				continue
 			}
+			started[key] = true
+			readers.Go(func() {
+				if err := l.read(ctx, log, true); err != nil && ctx.Err() == nil {
+					cli.PrintLine(l.stderr, "%v\n", err)
+				}
+			})
 		}
 		// A deleted run has ended, even if a new run has its name.
 		if err == nil && (progress.Ended(run) || run.UID != l.run.UID) {
@@ -181,31 +172,17 @@ func (l *logReader) follow(ctx context.Context) error {
 	}
 }
 
-// hasStarted reports whether a container has started and may have a log.
-func hasStarted(pod *corev1.Pod, container string) bool {
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if status.Name == container {
-			return status.State.Running != nil || status.State.Terminated != nil
-		}
-	}
-	return false
-}
-
-// container copies the log of one container.
-func (l *logReader) container(ctx context.Context, pod, container string, follow bool) error {
-	options := &corev1.PodLogOptions{Container: container, Follow: follow}
-	if l.options.tail >= 0 {
-		options.TailLines = &l.options.tail
-	}
-	stream, err := l.clients.CoreV1().Pods(l.run.Namespace).GetLogs(pod, options).Stream(ctx)
+// read copies one log.
+func (l *logReader) read(ctx context.Context, log *executor.Log, follow bool) error {
+	stream, err := log.Open(ctx, l.options.tail, follow)
 	if err != nil {
-		// A container that has not started has no log. The others may have one.
-		cli.PrintLine(l.stderr, "%s/%s has no log: %v\n", pod, container, err)
+		// A container that has not started has no log. The other logs are still readable.
+		cli.PrintLine(l.stderr, "%s/%s has no log: %v\n", log.Pod, log.Container, err)
 		return nil
 	}
-	err = l.copy(pod, container, stream)
+	err = l.copy(log.Pod, log.Container, stream)
 	if err = errors.Join(err, stream.Close()); err != nil {
-		return fmt.Errorf("log of %s/%s: %w", pod, container, err)
+		return fmt.Errorf("log of %s/%s: %w", log.Pod, log.Container, err)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/fake"
 	"assay.dev/assay/operator/test/clitest"
 )
 
@@ -102,7 +103,7 @@ func TestLogsAreFollowedUntilTheirOwnRunEndsWhateverBecomesOfTheAPIServer(t *tes
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				l := &logReader{run: clitest.Run("default", "r"), out: io.Discard, stderr: io.Discard}
+				l := &logReader{engine: fake.New(), run: clitest.Run("default", "r"), out: io.Discard, stderr: io.Discard}
 				l.cluster = fakeCluster(t, interceptor.Funcs{
 					Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 						run, _ := into.(*assayv1alpha1.BenchmarkRun)

@@ -153,8 +153,7 @@ func (e *Executor) Visit(_ context.Context, query executor.Query, visit func(exe
 	e.mutex.Lock()
 	var found []executor.Execution
 	for _, of := range slices.Collect(maps.Values(e.executions)) {
-		if of.Run.Namespace == query.Namespace && (query.Name == "" || query.Name == of.Run.Name) &&
-			(query.UID == "" || query.UID == of.Run.UID) {
+		if query.Matches(of.Run) {
 			found = append(found, *of)
 		}
 	}
@@ -165,7 +164,7 @@ func (e *Executor) Visit(_ context.Context, query executor.Query, visit func(exe
 	return nil
 }
 
-// Logs implements executor.Executor. Nothing runs, so there are none.
+// Logs implements executor.Executor. Nothing runs, so that it returns no logs.
 func (e *Executor) Logs(context.Context, record.Run) ([]executor.Log, error) { return nil, nil }
 
 // Ready implements executor.Watched.

@@ -136,7 +136,11 @@ pub(crate) fn a_server_that_cannot_be_started_is_named() {
     bench.wave["cells"][0]["roles"][0]["argv"] = json!(["/no/such/server"]);
     bench.wave["cells"][0]["roles"][0]["ports"] = json!([]);
     let (attempts, _) = bench.run();
-    assert_message(&attempts[0], Outcome::NotStarted, &["role server: cannot start /no/such/server", "the image contains"]);
+    assert_message(
+        &attempts[0],
+        Outcome::NotStarted,
+        &["role server: cannot start /no/such/server", "the image contains"],
+    );
 }
 
 pub(crate) fn a_server_that_ignores_sigterm_is_killed_with_its_descendants() {
