@@ -129,7 +129,7 @@ func undecided(exp *experiment.Experiment, result *analysis.Analysis, of *analys
 	return ""
 }
 
-// doubt formats the confidence of a decision, or that there is none.
+// doubt formats the confidence of a decision, or its absence.
 func doubt(of *analysis.GateResult) string {
 	switch {
 	case of.Outcome == experiment.VerdictGo || of.Outcome == experiment.VerdictNoGo:

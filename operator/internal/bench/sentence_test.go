@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/test/scanned"
 )
 
-func TestTheSentenceIsNotCertainOfWhatDidNotComplete(t *testing.T) {
+func TestSentence_IncompleteArmIsNotCertain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		arm  string
 		most int
@@ -34,8 +34,8 @@ func TestTheSentenceIsNotCertainOfWhatDidNotComplete(t *testing.T) {
 	}
 }
 
-// What the sentence says beside the verdict is no surer than the verdict.
-func TestTheSentenceIsNoSurerThanTheVerdict(t *testing.T) {
+// The sentence reports a confidence only if the verdict decides.
+func TestSentence_ConfidenceFollowsVerdict(t *testing.T) {
 	asks := func(gate assayv1alpha1.Gate) func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec) {
 		return func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			spec.Gates = []assayv1alpha1.Gate{gate}
@@ -61,11 +61,11 @@ func TestTheSentenceIsNoSurerThanTheVerdict(t *testing.T) {
 		change func(*analysis.Analysis)
 		says   string
 	}{
-		"a gate that holds":                         {gate: faster, says: " (latency), 99.5 % confidence"},
-		"the candidate alone shares its CPUs":       {gate: faster, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
-		"and no gate compares it":                   {gate: required, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
-		"another candidate does, and no gate looks": {gate: required, tamper: shared("fused-naive"), says: "(latency)"},
-		"one of so many candidates that it is not Go": {gate: faster, change: func(a *analysis.Analysis) {
+		"a gate that holds":                                 {gate: faster, says: " (latency), 99.5 % confidence"},
+		"the candidate alone shares its CPUs":               {gate: faster, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
+		"the same without a gate that compares it":          {gate: required, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
+		"another candidate shares its CPUs, without a gate": {gate: required, tamper: shared("fused-naive"), says: "(latency)"},
+		"the correction for multiple comparisons prevents Go": {gate: faster, change: func(a *analysis.Analysis) {
 			at := slices.IndexFunc(a.Candidates, func(c analysis.Candidate) bool { return c.Name == "fused-m4r" })
 			a.Candidates[at].Verdict, a.Candidates[at].Reason = experiment.VerdictInconclusive, "it is one of 15 candidates"
 		}, says: ", not certain: it is one of 15 candidates"},
@@ -83,7 +83,7 @@ func TestTheSentenceIsNoSurerThanTheVerdict(t *testing.T) {
 	}
 }
 
-func TestTheSentenceNamesWhatAProcessTookOnce(t *testing.T) {
+func TestSentence_NamesEachResourceOnce(t *testing.T) {
 	exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, nil)
 	took := found.Ratios[slices.IndexFunc(found.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == "fused-m4r" })]
 	took.Metric = "process.cpuTime"

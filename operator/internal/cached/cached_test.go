@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/test/slimmed"
 )
 
-// A cached run has what the queue and the metrics need, and not the bulk of it: there may be thousands.
+// A cached run has only the fields of the queue and the metrics, because there may be thousands of runs.
 func TestRun_SlimRunHasTheFieldsOfTheQueue(t *testing.T) {
 	run := &assayv1alpha1.BenchmarkRun{}
 	run.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
@@ -52,7 +52,7 @@ func TestRun_SlimRunHasTheFieldsOfTheQueue(t *testing.T) {
 	}
 }
 
-// Whoever may make objects may give each of them a megabyte of what nothing reads.
+// Users can create objects with a megabyte of unused fields each.
 func TestTransforms_SizeIsBounded(t *testing.T) {
 	much := map[string]string{}
 	for i := range 2000 {
@@ -85,7 +85,7 @@ func TestTransforms_SizeIsBounded(t *testing.T) {
 	}
 }
 
-// What the metrics of histories and the workflows of a run are found by is read from the cache.
+// The fields by which metrics of histories and Workflows of a run are found remain in the cache.
 func TestTransforms_FieldsOfIndexesRemain(t *testing.T) {
 	scheduled := &assayv1alpha1.BenchmarkSchedule{Spec: assayv1alpha1.BenchmarkScheduleSpec{
 		Series: "scan", Schedule: "0 3 * * *", TimeZone: "Europe/Berlin", Suspend: ptr.To(true),

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/test/slimmed"
 )
 
-// A decision about a run is the same whether the objects around it are whole or what the caches keep of them, whatever they are.
+// The observation of a run is the same with whole and with slimmed objects, for random objects.
 func TestTransforms_ObservationIsUnchanged(t *testing.T) {
 	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Untrusted numbers are parsed in bounded time and memory, or rejected. A large exponent takes as much memory as its value, and one of more
-// than 32 bits is parsed as another number.
-func TestExact_MemoryIsBoundedByText(t *testing.T) {
+// Objects are untrusted, so that their numbers are parsed at once or rejected. The parser allocates memory in proportion to the exponent,
+// and truncates exponents beyond 32 bits.
+func TestExact_HugeExponentRejected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
 		want float64

@@ -33,7 +33,7 @@ func simulated(t *testing.T) string {
 	return bin
 }
 
-func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
+func TestBench_PrintsSentenceAndSavesRun(t *testing.T) {
 	folder := t.TempDir()
 	out, saved := filepath.Join(folder, "ledger"), filepath.Join(folder, "run.yaml")
 	stdout, stderr, err := assay(t, "bench", "/bin/echo '$(a)' old", "/bin/echo '$(a)' new", "--name", "old,new", "--bin-dir", simulated(t),
@@ -80,7 +80,7 @@ func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
 	}
 }
 
-func TestWhatBenchCannotAskIsRefusedBeforeAnythingRuns(t *testing.T) {
+func TestBench_InvalidQuestionRejectedBeforeRun(t *testing.T) {
 	bin := simulated(t)
 	for name, tc := range map[string]struct {
 		args []string
@@ -121,7 +121,7 @@ func TestWhatBenchCannotAskIsRefusedBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
-func TestInitWritesARunThatPlanAccepts(t *testing.T) {
+func TestInit_WritesRunThatPlanAccepts(t *testing.T) {
 	t.Chdir(t.TempDir()) // There is no checkout here.
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for _, shipped := range append(runs.ShippedNames(), "") {
@@ -159,8 +159,8 @@ func TestInitWritesARunThatPlanAccepts(t *testing.T) {
 	}
 }
 
-// TestBenchOfRealPrograms runs the real runner, which make builds.
-func TestBenchOfRealPrograms(t *testing.T) {
+// TestBench_RealPrograms runs the real runner, which make builds.
+func TestBench_RealPrograms(t *testing.T) {
 	bin, err := filepath.Abs("../../../../bin")
 	if err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func (s *searched) hash(number int) string {
 	return strings.TrimSpace(string(out))
 }
 
-func TestWhatABisectionFinds(t *testing.T) {
+func TestBisection_FindsCulprits(t *testing.T) {
 	slower := levels(30, map[int]float64{17: 105})
 	broken := slices.Clone(slower)
 	for i := range broken {
@@ -151,7 +151,7 @@ func TestWhatABisectionFinds(t *testing.T) {
 	}
 }
 
-func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
+func TestBisection_ResumesAfterInterrupt(t *testing.T) {
 	longForm(t, "")
 	s := newSearch(t, levels(30, map[int]float64{17: 105}))
 	for _, at := range []string{"wave 1: ", "wave 2: ", "block ", "wave 3: "} {
@@ -199,7 +199,7 @@ func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
 }
 
 // The folder of a search is untrusted, and the builds that it names are removed at the end.
-func TestASearchThatSomebodyElseKeptTouchesNothingElse(t *testing.T) {
+func TestBisection_ForgedStateTouchesNoOtherFiles(t *testing.T) {
 	longForm(t, "")
 	s := newSearch(t, levels(2, map[int]float64{1: 110}))
 	ends := []string{"--good", "v0", "--bad", "main"}
@@ -270,7 +270,7 @@ func (i *interrupter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-func TestABisectionOfListedRevisions(t *testing.T) {
+func TestBisection_ListedRevisions(t *testing.T) {
 	longForm(t, "")
 	var revisions []string
 	for i := range 20 {
@@ -287,8 +287,8 @@ func TestABisectionOfListedRevisions(t *testing.T) {
 	}
 }
 
-// TestAChangeOfAHistoryIsLocated goes from points to a confirmed change, and from there to its commit.
-func TestAChangeOfAHistoryIsLocated(t *testing.T) {
+// TestBisection_LocatesChangeOfHistory goes from points to a confirmed change, and from there to its commit.
+func TestBisection_LocatesChangeOfHistory(t *testing.T) {
 	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
@@ -334,7 +334,7 @@ func TestAChangeOfAHistoryIsLocated(t *testing.T) {
 	}
 }
 
-func TestASearchThatCannotBeIsRefused(t *testing.T) {
+func TestBisection_InvalidFlagsRejected(t *testing.T) {
 	s := newSearch(t, levels(3, map[int]float64{1: 110}))
 	twice := filepath.Join(t.TempDir(), "twice.yaml")
 	raw, err := os.ReadFile(filepath.Join("testdata", "bisect.yaml"))

@@ -95,7 +95,7 @@ func (h *localSeries) nights(n int) {
 	}
 }
 
-func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
+func TestSeries_PointMeasuredAgainstAnchorAndPredecessor(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
 	h.must("r2-100")
@@ -137,7 +137,7 @@ func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
 	}
 }
 
-func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
+func TestSeries_SuspicionConfirmedAlertsOnce(t *testing.T) {
 	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
@@ -207,7 +207,7 @@ func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
 	}
 }
 
-func TestASpikeIsRefutedAndNobodyIsTold(t *testing.T) {
+func TestSeries_SpikeRefutedDoesNotAlert(t *testing.T) {
 	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
@@ -346,8 +346,8 @@ func later(t *testing.T, h *localSeries, by time.Duration) {
 	}
 }
 
-// TestAStoreThatIsAway: if the store is unreachable before a run, no trials run; afterwards the results are recorded later from the ledger.
-func TestAStoreThatIsAway(t *testing.T) {
+// TestSeries_StoreUnreachable: if the store is unreachable before a run, no trials run; afterwards the results are recorded later from the ledger.
+func TestSeries_StoreUnreachable(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
 	before := h.series()
@@ -418,7 +418,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPointIsRefusedBeforeAnythingRuns(t *testing.T) {
+func TestSeries_InvalidPointRejectedBeforeRun(t *testing.T) {
 	write := func(t *testing.T, old, new string) string {
 		raw, err := os.ReadFile(filepath.Join("testdata", "series.yaml"))
 		if err != nil {
@@ -465,8 +465,8 @@ func TestWhatIsNoPointIsRefusedBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
-// TestProgramsOfRevisions has a program for each revision, one of which is gone.
-func TestProgramsOfRevisions(t *testing.T) {
+// TestSeries_ProgramsOfRevisions has a program for each revision, one of which is gone.
+func TestSeries_ProgramsOfRevisions(t *testing.T) {
 	longForm(t, "")
 	h := newSeries(t)
 	builds := t.TempDir()
@@ -511,7 +511,7 @@ func TestProgramsOfRevisions(t *testing.T) {
 	}
 }
 
-func TestASeriesThatFellSilentIsReported(t *testing.T) {
+func TestChanges_SilentSeriesIsReported(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
 	for every, silent := range map[string]bool{"1": false, "0.0000000001": true} {
@@ -526,7 +526,7 @@ func TestASeriesThatFellSilentIsReported(t *testing.T) {
 	}
 }
 
-func TestPointsThatArePastTheirTimeAreRemoved(t *testing.T) {
+func TestHistory_ExpiredPointsAreRemoved(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(5)
@@ -539,7 +539,7 @@ func TestPointsThatArePastTheirTimeAreRemoved(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsNoStoreIsRefusedByItsName(t *testing.T) {
+func TestHistory_InvalidAddressRejectedByFlag(t *testing.T) {
 	folder := t.TempDir()
 	for name, args := range map[string][]string{
 		"--history: ": {"history", "s", "--history", "ftp://x"},

@@ -73,7 +73,7 @@ func runFile(t *testing.T, demands string) string {
 	return file
 }
 
-func TestPreflightOfACluster(t *testing.T) {
+func TestPreflight_Cluster(t *testing.T) {
 	cases := map[string]struct {
 		demands string
 		code    int
@@ -114,7 +114,7 @@ func TestPreflightOfACluster(t *testing.T) {
 	}
 }
 
-func TestPreflightAsJSON(t *testing.T) {
+func TestPreflight_JSON(t *testing.T) {
 	out, err := preflightOf(t, "--server", apiServer(t), "-o", "json")
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestPreflightAsJSON(t *testing.T) {
 	}
 }
 
-func TestPreflightOfThisMachineUsesTheRunner(t *testing.T) {
+func TestPreflight_LocalUsesRunner(t *testing.T) {
 	folder := t.TempDir()
 	runner := func(script string) {
 		if err := os.WriteFile(filepath.Join(folder, "assay-runner"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {

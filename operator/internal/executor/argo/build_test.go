@@ -205,7 +205,7 @@ func TestParseBucket(t *testing.T) {
 	}
 }
 
-// Blocks and analyses of a run tolerate the taint of their own exclusive nodes and of no other run's.
+// Blocks and analyses of a run tolerate the taint of the run's exclusive nodes and that of no other run.
 func TestTolerations_ExclusiveNodeToleratesOnlyItsOwnTaint(t *testing.T) {
 	for exclusive, want := range map[assayv1alpha1.Exclusivity]bool{
 		assayv1alpha1.ExclusiveNode: true, assayv1alpha1.ExclusiveCPUs: false, assayv1alpha1.ExclusiveNone: false,
