@@ -762,7 +762,7 @@ func TestSchedule_DeletedSearchWaveIsRepeated(t *testing.T) {
 			return s.Locating == "" && len(s.Active) == 0
 		})
 		events := n.events("ChangeNotLocated")
-		if len(events) != 1 || !strings.Contains(events[0].Message, "locates changes no more") {
+		if len(events) != 1 || !strings.Contains(events[0].Message, "no longer locates changes") {
 			t.Errorf("told %+v", events)
 		}
 		book, err := kept.Book(n.ctx)
@@ -784,7 +784,7 @@ func TestSchedule_InvalidSpecIsRejected(t *testing.T) {
 		"a source with another's member": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Source.Time = s.Spec.Source.Image }, "time belongs to type Time"},
 		"revisions of an image":          {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Source.Revisions = &assayv1alpha1.RecordedRevisions{} }, "revisions belongs to type Revisions"},
 		"a time zone in the expression":  {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "CRON_TZ=UTC 0 2 * * *" }, "into timeZone"},
-		"an interval":                    {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "@every 1h" }, "@every has no times"},
+		"an interval":                    {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "@every 1h" }, "@every has no fixed due times"},
 		"the machine's time zone":        {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.TimeZone = "Local" }, "name the time zone"},
 		"an arm of another name":         {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Name = "new" }, "have one arm, head"},
 		"two arms": {func(s *assayv1alpha1.BenchmarkSchedule) {

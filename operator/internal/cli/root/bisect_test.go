@@ -370,7 +370,7 @@ func TestBisection_InvalidFlagsRejected(t *testing.T) {
 		"with a wait for nothing":               {file, [][]string{ends, build, {"--wait", "1m"}}, "with --image"},
 		"with a build of listed revisions":      {file, [][]string{ends, build, {"--revisions", "v0,v1,v2"}}, "mutually exclusive"},
 		"with ends that the list does not have": {file, [][]string{{"--good", "a", "--bad", "b", "--revisions", "b,a", "--programs", "x/{revision}"}}, "the good revision before the bad one"},
-		"with a list that names one twice":      {file, [][]string{{"--good", "a", "--bad", "c", "--revisions", "a,b,b,c", "--programs", "x/{revision}"}}, "a second time"},
+		"with a list that names one twice":      {file, [][]string{{"--good", "a", "--bad", "c", "--revisions", "a,b,b,c", "--programs", "x/{revision}"}}, "twice"},
 		"of several metrics":                    {twice, [][]string{ends, build}, "choose one with --metric"},
 		"of a metric that no gate judges":       {twice, [][]string{ends, build, {"--metric", "speed.mean"}}, `invalid --metric "speed.mean"`},
 		"with an invalid certainty":             {file, [][]string{ends, build, {"--certain", "1.5"}}, "certain: found 1.5"},

@@ -119,7 +119,7 @@ func TestSeries_PointMeasuredAgainstAnchorAndPredecessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"local echo latency.median", "anchor r1-100: the series begins", "r3-110", "of r2-100", "95 % intervals"} {
+	for _, want := range []string{"local echo latency.median", "anchor r1-100: start of the series", "r3-110", "of r2-100", "95 % intervals"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the history does not say %q:\n%s", want, shown)
 		}
@@ -259,7 +259,7 @@ func TestBadInput(t *testing.T) {
 				h.must("r2-100")
 				return h.must("r3-100", "--predecessor", "other-100")
 			},
-			`its predecessor is "other-100" and the run before it measured "r2-100"`, 3, 1, 0,
+			`its predecessor is "other-100", but the preceding run measured "r2-100"`, 3, 1, 0,
 		},
 		"a template that changed begins another segment": {
 			func(t *testing.T, h *localSeries) string {
@@ -282,7 +282,7 @@ func TestBadInput(t *testing.T) {
 				later(t, h, 10*time.Hour)
 				return h.must("r2-100")
 			},
-			"its clock says", 3, 1, 0,
+			"its time ", 3, 1, 0,
 		},
 		"a second schedule is kept and not counted": {
 			func(t *testing.T, h *localSeries) string {
@@ -299,7 +299,7 @@ func TestBadInput(t *testing.T) {
 				}
 				return h.must("r2-100")
 			},
-			`schedule "local" measures this series too, which "nightly" began`, 1, 1, 0,
+			`schedule "local" also measures this series, which belongs to "nightly"`, 1, 1, 0,
 		},
 		"another anchor is measured with the one before, and the segment goes on": {
 			func(_ *testing.T, h *localSeries) string {

@@ -567,7 +567,7 @@ func TestArchive_ForeignSearchesAreValidated(t *testing.T) {
 	}
 	for name, tc := range map[string]struct{ book, want string }{
 		"an empty change":                     {`{"changes":[{"id":"c","state":"Locating"}]}`, ""},
-		"a change that ends before it begins": {`{"changes":[{"id":"c","from":9,"to":1,"history":[{}]}]}`, "after run 9 and by run 1"},
+		"a change that ends before it begins": {`{"changes":[{"id":"c","from":9,"to":1,"history":[{}]}]}`, "from is run 9 and to is run 1"},
 		"a change between two runs":           {`{"changes":[{"id":"c","from":1,"to":1,"history":[{}]}]}`, ""},
 		"a change with a negative number of runs": {
 			`{"changes":[{"id":"c","state":"Suspected","runs":-5}]}`, `change "c": runs: found -5`},
