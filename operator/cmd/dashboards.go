@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/dashboard"
 )
 
-// dashboardOptions are the part of the command line that is about Grafana.
+// dashboardOptions are the options for Grafana.
 type dashboardOptions struct {
 	grafanaURL, reportsURL, label, folder string
 	configMaps                            bool
@@ -51,7 +51,7 @@ func (o *dashboardOptions) dashboards() (dashboard.Config, error) {
 	return out, nil
 }
 
-// browserURL checks an address that others are made from by adding a path.
+// browserURL validates a base address to which paths are appended.
 func browserURL(flag, given string) (string, error) {
 	if given == "" {
 		return "", nil

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/dashboard"
 )
 
-func TestDashboardsAsFlagsSay(t *testing.T) {
+func TestDashboardOptions_Flags(t *testing.T) {
 	grafana := "--grafana-url=https://grafana.example.com/"
 	with := func(edit func(*dashboard.Config)) dashboard.Config {
 		config := dashboard.Config{LabelKey: "grafana_dashboard", LabelValue: "1", Folder: "Assay runs"}
@@ -25,8 +25,8 @@ func TestDashboardsAsFlagsSay(t *testing.T) {
 		"nothing":                               {want: with(func(*dashboard.Config) {})},
 		"Grafana's address":                     {args: []string{grafana}, want: with(func(c *dashboard.Config) { c.GrafanaURL, c.ConfigMaps = "https://grafana.example.com", true })},
 		"a Grafana that looks for no ConfigMap": {args: []string{grafana, "--dashboards=false"}, want: with(func(c *dashboard.Config) { c.GrafanaURL = "https://grafana.example.com" })},
-		"a Grafana whose address nobody knows":  {args: []string{"--dashboards"}, want: with(func(c *dashboard.Config) { c.ConfigMaps = true })},
-		"a sidecar with a label of its own": {args: []string{"--dashboard-label=example.com/dash=yes", "--dashboard-folder="}, want: with(func(c *dashboard.Config) {
+		"a Grafana without an address":          {args: []string{"--dashboards"}, want: with(func(c *dashboard.Config) { c.ConfigMaps = true })},
+		"a sidecar with another label": {args: []string{"--dashboard-label=example.com/dash=yes", "--dashboard-folder="}, want: with(func(c *dashboard.Config) {
 			c.LabelKey, c.LabelValue, c.Folder = "example.com/dash", "yes", ""
 		})},
 		"an address of reports":           {args: []string{"--reports-url=http://localhost:9000/assay"}, want: with(func(c *dashboard.Config) { c.ReportsURL = "http://localhost:9000/assay" })},

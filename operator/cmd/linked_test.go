@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheOperatorLinksNoServer holds what the operator is linked with: every page of a program that is read counts as memory of its pod.
-func TestTheOperatorLinksNoServer(t *testing.T) {
+// The operator must not link servers, because every page of its program counts as memory of its pod.
+func TestOperator_LinksNoServer(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// ledgerRetry is how soon a run looks again at a store that did not answer.
+// ledgerRetry is the interval of requeues while the store does not respond.
 const ledgerRetry = 10 * time.Second
 
 func main() {
@@ -66,8 +66,8 @@ func newCommand() *cobra.Command {
 	return command
 }
 
-// limitHeap keeps what Go manages below four fifths of the bytes that the pod may have; the rest is the program's own pages. GOMEMLIMIT is
-// for who knows better.
+// limitHeap sets Go's memory limit to four fifths of the pod's limit; the rest is for the program's own pages. An explicit GOMEMLIMIT
+// takes precedence.
 func limitHeap(pod string) error {
 	if pod == "" || os.Getenv("GOMEMLIMIT") != "" {
 		return nil
@@ -107,7 +107,7 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return fmt.Errorf("--ledger: %w", err)
 	}
-	// One of those who look at runs is left to runs that need no store: leases are renewed, runs cancelled and deleted while it hangs.
+	// One reconcile worker is reserved for runs that need no store, so that leases are renewed and runs cancelled and deleted while it hangs.
 	s := store.Guard(opened, store.Patience{
 		Operation: 10 * time.Second, Most: controller.ConcurrentRuns - 1, Turn: time.Second, Again: ledgerRetry, Clock: clock.RealClock{},
 	})
@@ -126,9 +126,9 @@ func run(ctx context.Context, options *options) error {
 		return err
 	}
 	engine := &argo.Executor{Config: config, Client: manager.GetClient(), Live: manager.GetAPIReader(), Monitor: monitor}
-	// Not the guarded store: a listing of everything must not delay reconciles.
+	// Use the unguarded store, because listing all objects must not delay reconciles.
 	meter := quota.New(opened, clock.RealClock{})
-	// Nor here: it reads whole histories, once a day.
+	// The same applies here, because retention reads whole histories, once a day.
 	retainer := &scheduled.Retainer{
 		Store: opened, Namespaces: options.namespaces, Clock: clock.RealClock{},
 		Of: func(namespace string) series.Retention { return retentionOf(allowed.Of(namespace).History) },
@@ -146,7 +146,7 @@ func run(ctx context.Context, options *options) error {
 		Observer: &observe.Observer{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: options.lease.Namespace, Namespaces: options.namespaces,
 			Store: timed, Executor: engine,
-			// Namespaces without a bound are asked for by nobody, so that the meter lists none of them.
+			// Omit namespaces without a bound, so that the meter does not list their ledgers.
 			Stored: func(namespace string) (store.Sizes, bool) {
 				if !allowed.BoundsStorage(namespace) {
 					return store.Sizes{}, false
@@ -189,10 +189,10 @@ func run(ctx context.Context, options *options) error {
 		return fmt.Errorf("set up metrics: %w", err)
 	}
 	if lacks, err := store.Probe(ctx, s); err != nil {
-		// Runs say so too, and are refused until it can be used; whoever installs reads it here first.
+		// Runs report this too and are rejected until the store is usable; the log shows it during installation.
 		logger.Error(err, "The ledger is not ready yet", "ledger", options.ledger)
 	} else if len(lacks) > 0 {
-		logger.Info("The ledger's store does not do all that was asked of it; runs work without", "ledger", options.ledger, "lacks", lacks)
+		logger.Info("The ledger's store lacks optional features", "ledger", options.ledger, "lacks", lacks)
 	}
 	return manager.Start(ctx)
 }
@@ -206,7 +206,7 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
-	rest.QPS = -1 // The API server's own fairness limits better than a fixed rate.
+	rest.QPS = -1 // Priority and fairness of the API server replace a fixed client rate.
 	manager, err := ctrl.NewManager(rest, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        logger,
@@ -224,8 +224,8 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 	return manager, errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping))
 }
 
-// watchArgo looks for Argo Workflows now and from now on. Without it the operator stays up: runs say what they wait for, and
-// go on when it comes.
+// watchArgo checks for Argo Workflows now and periodically. While it is missing, the operator runs; runs report the missing engine and
+// continue when it is installed.
 func watchArgo(ctx context.Context, manager ctrl.Manager, options *options, config argo.Config) (*argo.Monitor, error) {
 	namespace := options.lease.Namespace
 	if len(options.namespaces) > 0 {

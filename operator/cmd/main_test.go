@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWrongFlagsAreNamed(t *testing.T) {
+func TestOptions_InvalidFlagsAreNamed(t *testing.T) {
 	complete := []string{"--ledger=s3://assay?endpoint=http://minio:9000", "--operator-image=o", "--runner-image=r"}
 	cases := map[string]struct {
 		args []string
@@ -16,18 +16,18 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"nothing":                               {nil, `"ledger", "operator-image", "runner-image" not set`},
 		"a folder in a cluster":                 {[]string{"--ledger=file:///tmp/x", "--operator-image=o", "--runner-image=r"}, "blocks in a cluster need an object store"},
 		"an unknown parameter":                  {[]string{"--ledger=s3://assay?colour=red", "--operator-image=o", "--runner-image=r"}, `unknown parameter "colour"`},
-		"a pull policy that is none":            {append(complete, "--image-pull-policy=Sometimes"), "use Always, IfNotPresent or Never"},
-		"a CPU that is none":                    {append(complete, "--executor-cpu=fast"), "--executor-cpu"},
-		"a memory that is none":                 {append(complete, "--executor-memory=much"), "--executor-memory"},
-		"a log level that is none":              {append(complete, "--log-level=loud"), "use debug, info or error"},
-		"a log format that is none":             {append(complete, "--log-format=prose"), "use json or console"},
+		"an unknown pull policy":                {append(complete, "--image-pull-policy=Sometimes"), "use Always, IfNotPresent or Never"},
+		"an invalid CPU":                        {append(complete, "--executor-cpu=fast"), "--executor-cpu"},
+		"an invalid memory":                     {append(complete, "--executor-memory=much"), "--executor-memory"},
+		"an unknown log level":                  {append(complete, "--log-level=loud"), "use debug, info or error"},
+		"an unknown log format":                 {append(complete, "--log-format=prose"), "use json or console"},
 		"a lease of no time":                    {append(complete, "--lease-duration=2s"), "invalid --lease-duration 2s: use whole seconds, at least 10s"},
 		"a lease of half a second":              {append(complete, "--lease-duration=10500ms"), "use whole seconds"},
 		"leases nowhere":                        {append(complete, "--lease-namespace="), "--lease-namespace is empty"},
 		"a grace in the past":                   {append(complete, "--node-grace=-1s"), "invalid --node-grace -1s"},
 		"histories that are thinned to nothing": {append(complete, "--policy={default: {history: {full: 24h}}}"), "--policy: default.history: retention: full is 24h0m0s and every is 0"},
 		"a history without an order":            {append(complete, "--policy={namespaces: {team: {history: {full: 24h, every: 1h, thinned: 2h}}}}"), "--policy: namespaces.team.history: retention: thinned is 2h0m0s, less than full"},
-		"a history of days":                     {append(complete, "--policy={default: {history: {full: 365d}}}"), "--policy: the policy cannot be read"},
+		"a history of days":                     {append(complete, "--policy={default: {history: {full: 365d}}}"), "--policy: invalid policy"},
 		"runs beyond any scrape":                {append(complete, "--metrics-runs=1001"), "invalid --metrics-runs 1001: use 0 to 1000"},
 		"series below none":                     {append(complete, "--metrics-series-per-run=-1"), "invalid --metrics-series-per-run -1: use 0 to 20000"},
 		"a Grafana without a scheme":            {append(complete, "--grafana-url=grafana"), "invalid --grafana-url \"grafana\""},
@@ -47,7 +47,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 	}
 }
 
-func TestTheHeapStaysBelowWhatThePodMayHave(t *testing.T) {
+func TestLimitHeap_StaysBelowPodLimit(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	t.Setenv("GOMEMLIMIT", "")

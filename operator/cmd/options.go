@@ -24,10 +24,10 @@ import (
 	"assay.dev/assay/operator/internal/policy"
 )
 
-// options are the command line.
+// options holds the values of the command line.
 type options struct {
 	ledger, credentialsDir, caFile string
-	// workflow lacks what has to be parsed: where the bucket is, and the executor's amounts.
+	// workflow lacks the values that must be parsed first: the bucket, and the executor's resources.
 	workflow                     argo.Config
 	executorCPU, executorMemory  string
 	namespaces, registries       []string
@@ -44,9 +44,9 @@ type options struct {
 func (o *options) bind(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, "+
-		"s3://bucket/prefix?endpoint=http://host:port&region=name&pathStyle=true, as it is reached from every namespace")
+		"s3://bucket/prefix?endpoint=http://host:port&region=name&pathStyle=true, as every namespace reaches it")
 	flags.StringVar(&o.workflow.Bucket.Secret, "ledger-secret", "assay-ledger",
-		"Secret in every run namespace with the object store's credentials; empty: pods there have an identity of their own")
+		"Secret in every run namespace with the object store's credentials; empty: pods there use their cloud identity")
 	flags.StringVar(&o.workflow.Bucket.AccessKey, "ledger-secret-access-key", "accessKey", "key of the access key in that Secret")
 	flags.StringVar(&o.workflow.Bucket.SecretKey, "ledger-secret-secret-key", "secretKey", "key of the secret key in that Secret")
 	flags.StringVar(&o.credentialsDir, "ledger-credentials-dir", "",
@@ -64,29 +64,29 @@ func (o *options) bind(command *cobra.Command) {
 	flags.StringVar(&o.executorCPU, "executor-cpu", "50m", "CPU of Argo's own container beside a block, requested and limit")
 	flags.StringVar(&o.executorMemory, "executor-memory", "128Mi", "memory of Argo's own containers in a pod, requested and limit")
 	flags.StringVar(&o.workflow.InstanceID, "argo-instance-id", "", "instance ID of the Argo controller that runs the workflows")
-	flags.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces to watch; none is all")
+	flags.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces to watch; empty: all")
 	flags.DurationVar(&o.imagePullGrace, "image-pull-grace", 2*time.Minute, "how long an image may fail to be pulled before its run ends")
 	flags.DurationVar(&o.nodeGrace, "node-grace", 40*time.Second, "how long a node may be not ready before its blocks are planned elsewhere")
 	flags.StringVar(&o.lease.Namespace, "lease-namespace", ownNamespace(),
-		"namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
+		"namespace of the Leases of nodes: it must be the same for all operators of a cluster, so that they see each other's Leases")
 	flags.DurationVar(&o.lease.Duration, "lease-duration", lease.DefaultDuration,
-		"how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
+		"duration of a run's Lease of a node, in whole seconds; it is renewed after a third of it")
 	flags.StringSliceVar(&o.registries, "registries", nil,
-		"registries that may be asked for the digests of schedules' images, without credentials, such as ghcr.io,docker.io; none: schedules "+
-			"measure what CI records")
+		"registries to query for the digests of schedules' images, without credentials, such as ghcr.io,docker.io; empty: schedules "+
+			"measure recorded revisions only")
 	flags.StringVar(&o.policy, "policy", "",
-		"what the runs of each namespace may ask for, and what stays of its histories, as YAML or JSON; empty: all that the API allows, and "+
-			"all of them")
+		"limits for the runs of each namespace and retention of its histories, as YAML or JSON; empty: no limits beyond the API's, and "+
+			"unlimited retention")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "elect a leader among the operators by a Lease in this namespace")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
 	flags.BoolVar(&o.metricsSecure, "metrics-secure", false,
-		"serve /metrics over TLS, to tokens that the cluster knows and allows to get /metrics; otherwise over plain HTTP to everybody")
+		"serve /metrics over TLS to tokens that the cluster authorizes to get /metrics; otherwise over plain HTTP without authorization")
 	flags.StringVar(&o.pageAddress, "dependencies-bind-address", "127.0.0.1:8082",
-		"address of /dependencies, plain HTTP: within the pod, whom the cluster allows to forward a port reaches it")
+		"address of /dependencies, plain HTTP; an address within the pod is reachable by port forwarding")
 	flags.IntVar(&o.shown.Runs, "metrics-runs", metrics.DefaultSettings.Runs,
-		"how many runs the metrics show one by one, with their results: the newest of each namespace in turn")
+		"number of runs with individual metrics and results, taken from the newest of each namespace in turn")
 	flags.IntVar(&o.shown.SeriesPerRun, "metrics-series-per-run", metrics.DefaultSettings.SeriesPerRun,
-		"how many series the results of one run may have")
+		"maximum number of series for the results of one run")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
 	flags.StringVar(&o.logFormat, "log-format", "json", "json or console")
@@ -96,7 +96,7 @@ func (o *options) bind(command *cobra.Command) {
 	}
 }
 
-// ownNamespace is where this pod runs; outside a cluster, the default namespace.
+// ownNamespace is the namespace of this pod; outside a cluster, the default namespace.
 func ownNamespace() string {
 	raw, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if err != nil {
@@ -105,7 +105,7 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(raw))
 }
 
-// Bounds of what a scrape may be asked to show.
+// Limits of the size of a scrape.
 const (
 	maxMetricsRuns   = 1000
 	maxMetricsSeries = 20000
@@ -121,7 +121,7 @@ func (o *options) metrics() (*metrics.Metrics, error) {
 	return metrics.New(o.shown), nil
 }
 
-// minLease leaves room for two renewals that fail and for clocks that differ.
+// minLease allows for two failed renewals and for clock skew.
 const minLease = 10 * time.Second
 
 func (o *options) checkLeases() error {
@@ -136,7 +136,7 @@ func (o *options) checkLeases() error {
 	return nil
 }
 
-// allowed is the administrator's policy; nil without one.
+// allowed parses the administrator's policy; nil without one.
 func (o *options) allowed() (*policy.Policy, error) {
 	if o.policy == "" {
 		return nil, nil
@@ -156,7 +156,7 @@ func (o *options) allowed() (*policy.Policy, error) {
 	return out, nil
 }
 
-// retentionOf is what a policy keeps of a history; without one all of it.
+// retentionOf returns the retention of a history; without a policy it is unlimited.
 func retentionOf(allowed *policy.History) series.Retention {
 	if allowed == nil {
 		return series.Retention{}

@@ -31,9 +31,9 @@ func definitions(t *testing.T) map[string]apiextensionsv1.CustomResourceDefiniti
 	return out
 }
 
-// A client written in Go leaves out a string that is empty, and one that sends the file as it is does not. So a rule that asks whether a
-// string is there must not tell the two apart: the string has a least length, or the rule asks for it.
-func TestRulesDoNotTellAnEmptyStringFromAnAbsentOne(t *testing.T) {
+// A Go client omits an empty string, and a client that sends a file unchanged does not. A rule about the presence of a string must treat
+// both alike: the string has a minimum length, or the rule checks its length.
+func TestCRD_RulesTreatEmptyAndAbsentStringsAlike(t *testing.T) {
 	asked := regexp.MustCompile(`has\((self|[a-z])\.((?:\w+\.)*)(\w+)\)`)
 	checked := 0
 	for name, definition := range definitions(t) {
@@ -58,16 +58,16 @@ func TestRulesDoNotTellAnEmptyStringFromAnAbsentOne(t *testing.T) {
 		})
 	}
 	if checked < 10 {
-		t.Errorf("%d strings checked: the test finds none", checked)
+		t.Errorf("%d strings checked: the test does not find them", checked)
 	}
 }
 
-// Whatever is in an object has an end: the API server would take a megabyte of digits for a share, and whoever looks at it reads them.
-func TestEveryTextAndListHasAnEnd(t *testing.T) {
+// Every string and list needs a maximum size. Otherwise the API server would accept a share of a megabyte of digits.
+func TestCRD_StringsAndListsAreBounded(t *testing.T) {
 	durations := []string{".status.remaining", ".status.suspendedTime"} // The operator's own.
 	checked := 0
 	for name, definition := range definitions(t) {
-		// ruled are fields whose lengths or values a rule of their list bounds.
+		// ruled are fields whose length or values are bounded by a rule of their list.
 		ruled := map[string]bool{}
 		walk("", definition.Spec.Versions[0].Schema.OpenAPIV3Schema, func(path string, schema *apiextensionsv1.JSONSchemaProps) {
 			rules := ""
@@ -95,11 +95,11 @@ func TestEveryTextAndListHasAnEnd(t *testing.T) {
 		})
 	}
 	if checked < 500 {
-		t.Errorf("%d fields checked: the test finds none", checked)
+		t.Errorf("%d fields checked: the test does not find them", checked)
 	}
 }
 
-// ended reports whether a pattern takes no text that is longer than all others that it takes.
+// ended reports whether a pattern bounds the length of the texts that it matches.
 func ended(pattern string) bool {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil || !strings.HasPrefix(pattern, "^") || !strings.HasSuffix(pattern, "$") {
@@ -125,7 +125,7 @@ func walk(path string, schema *apiextensionsv1.JSONSchemaProps, visit func(strin
 	}
 }
 
-// textsOf are the strings that a rule of a schema may mean: below itself, or below the items of any of its lists.
+// textsOf returns the strings that a rule of a schema may refer to: below itself, or below the items of any of its lists.
 func textsOf(schema *apiextensionsv1.JSONSchemaProps, self bool, field string) []*apiextensionsv1.JSONSchemaProps {
 	roots := []*apiextensionsv1.JSONSchemaProps{schema}
 	if !self {

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A quantity is read by whoever gets the object, before anybody could look at it, and written again with every copy: that takes the square
-// of its digits, minutes for a megabyte of zeros, and its power in memory. So the API server takes none that is long.
-func TestAQuantityIsShort(t *testing.T) {
+// A quantity is parsed when an object is decoded, before any validation, and formatted with every copy. That takes quadratic time in
+// its digits and memory by its exponent: minutes for a megabyte of zeros. The schema must therefore bound its length.
+func TestCRD_QuantitiesAreShort(t *testing.T) {
 	zeros := func(count int) string { return strings.Repeat("0", count) }
 	checked := 0
 	for name, definition := range definitions(t) {

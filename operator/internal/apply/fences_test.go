@@ -23,8 +23,8 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-// An operator that lost its lease, and does not know it yet, carries out what it decided before. Whatever its successor did since stays.
-func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
+// An operator that lost the leader lease without noticing carries out an older decision. It must not undo writes of its successor.
+func TestApply_StaleDecisionOnARunWritesNothing(t *testing.T) {
 	actions := map[string]plan.Action{
 		"suspend":   plan.Suspend{Execution: "scan-w000"},
 		"resume":    plan.Resume{Execution: "scan-w000"},
@@ -33,21 +33,21 @@ func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 		"delete":    plan.DeleteExecutions{Names: []string{"scan-w000"}},
 	}
 	type tc struct {
-		// before is what the successor does after the decision, and during right before the write reaches the API server.
+		// before is the successor's write after the decision, and during its write right before the request of the old leader.
 		before, during func(t *testing.T, c client.Client)
 		refused        bool
 	}
 	cases := func(asked bool) map[string]tc {
 		return map[string]tc{
-			"nobody else acts": {nil, nil, false},
+			"no other write": {nil, nil, false},
 			"the run's status was written since": {func(t *testing.T, c client.Client) {
 				change(t, c, &assayv1alpha1.BenchmarkRun{}, "scan", ends)
 			}, nil, true},
-			// What stops a run does, however often somebody writes spec.suspend or its time to live.
+			// Stopping a run succeeds despite repeated changes of spec.suspend or its time to live.
 			"the run's spec was changed since": {func(t *testing.T, c client.Client) {
 				change(t, c, &assayv1alpha1.BenchmarkRun{}, "scan", func(object client.Object) { object.SetGeneration(2) })
 			}, nil, asked},
-			"somebody writes an annotation of the run, again and again": {func(t *testing.T, c client.Client) {
+			"the run's annotations change repeatedly": {func(t *testing.T, c client.Client) {
 				change(t, c, &assayv1alpha1.BenchmarkRun{}, "scan", touch)
 			}, nil, false},
 			"the workflow is changed meanwhile": {nil, func(t *testing.T, c client.Client) {
@@ -106,10 +106,10 @@ func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 				}
 				after := read(t, server)
 				if tc.refused && tc.during == nil && (after == nil || after.ResourceVersion != before.ResourceVersion) {
-					t.Error("it wrote all the same")
+					t.Error("a stale decision was written")
 				}
 				if tc.refused && (after == nil || after.Spec.Shutdown != "" || after.Spec.Suspend != nil) {
-					t.Errorf("it wrote all the same: %+v", after)
+					t.Errorf("a stale decision was written: %+v", after)
 				}
 			})
 		}
@@ -138,7 +138,7 @@ func change(t *testing.T, c client.Client, object client.Object, name string, ed
 
 func touch(object client.Object) { object.SetAnnotations(map[string]string{"successor": "was here"}) }
 
-// read is the workflow; nil if it is gone.
+// read returns the Workflow, or nil if it does not exist.
 func read(t *testing.T, c client.Client) *argo.Workflow {
 	t.Helper()
 	var out argo.Workflow
@@ -152,7 +152,7 @@ func read(t *testing.T, c client.Client) *argo.Workflow {
 	return &out
 }
 
-// refuseStale is what the API server does with an applied object that names a version, and the fake does not.
+// refuseStale rejects an applied object with an old resource version, as the API server does and the fake client does not.
 func refuseStale(ctx context.Context, c client.Client, object any) error {
 	raw, err := json.Marshal(object)
 	if err != nil {
@@ -173,8 +173,8 @@ func refuseStale(ctx context.Context, c client.Client, object any) error {
 	return nil
 }
 
-// What a schedule decided on runs and revisions is written to them as they were read.
-func TestAScheduleThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
+// Writes of a schedule to runs and revisions require the resource version that was read.
+func TestApplySchedule_StaleDecisionWritesNothing(t *testing.T) {
 	version := func(object client.Object) schedule.Version {
 		return schedule.Version{Name: object.GetName(), UID: string(object.GetUID()), ResourceVersion: object.GetResourceVersion()}
 	}
@@ -188,12 +188,12 @@ func TestAScheduleThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 		"mark a revision": func(a *Applier, _, revision schedule.Version) error {
 			return a.MarkRevisions(t.Context(), "lab", []schedule.Mark{{Of: revision, Sequence: 3}})
 		},
-		"forget a revision": func(a *Applier, _, revision schedule.Version) error {
+		"delete a revision": func(a *Applier, _, revision schedule.Version) error {
 			return a.Delete(t.Context(), "BenchmarkRevision", "lab", []schedule.Version{revision})
 		},
 	}
 	for what, write := range writes {
-		for name, since := range map[string]bool{"nobody else acts": false, "the object was changed since": true} {
+		for name, since := range map[string]bool{"no other write": false, "the object was changed since": true} {
 			t.Run(what+": "+name, func(t *testing.T) {
 				scheme := runtime.NewScheme()
 				if err := assayv1alpha1.AddToScheme(scheme); err != nil {
@@ -229,18 +229,18 @@ func TestAScheduleThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 	}
 }
 
-// Whoever may label a run could else keep it from ever ending, by doing so all the time.
-func TestAStatusIsWrittenBesideOtherChanges(t *testing.T) {
+// Otherwise a user who can label runs could prevent the end of a run by repeated writes.
+func TestStatus_ConcurrentWritesDoNotBlockIt(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		times   int
 		edit    func(client.Object)
 		refused bool
 	}{
-		"nobody else writes":                   {0, touch, false},
-		"somebody labels it":                   {1, touch, false},
-		"somebody labels it again and again":   {statusTries - 1, touch, false},
-		"somebody changes its spec":            {statusTries - 1, func(object client.Object) { object.SetGeneration(2) }, false},
-		"another operator has written already": {1, ends, true},
+		"no other write":               {0, touch, false},
+		"a new label":                  {1, touch, false},
+		"new labels repeatedly":        {statusTries - 1, touch, false},
+		"a new spec":                   {statusTries - 1, func(object client.Object) { object.SetGeneration(2) }, false},
+		"a status of another operator": {1, ends, true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			scheme := runtime.NewScheme()

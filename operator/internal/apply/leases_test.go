@@ -38,7 +38,7 @@ type releasing struct {
 	run *assayv1alpha1.BenchmarkRun
 }
 
-// newReleasing is a run that holds node-a.
+// newReleasing returns a run that holds the lease of node-a.
 func newReleasing(t *testing.T) *releasing {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -82,23 +82,23 @@ func (r *releasing) holds() bool {
 	return current.Holder == plan.HolderOf(r.run)
 }
 
-func TestANodeIsGivenBackInTwoStepsBetweenWhichNothingStarts(t *testing.T) {
+func TestLeases_ReleaseDrainsFirst(t *testing.T) {
 	drain := plan.DrainLeases(release)
 	wave := &record.Wave{Blocks: []record.Block{{ID: "w000-b0000", Lease: &record.Lease{Node: "node-a", Token: 1}}}}
 	cases := map[string]struct {
 		actions []plan.Action
-		// refused is whether the last action is; kept whether the node is held after it.
+		// refused means that the last action is rejected, and kept that the lease is held after it.
 		refused, kept bool
 	}{
-		"drained, it is still held":                        {[]plan.Action{drain}, false, true},
-		"drained twice is drained":                         {[]plan.Action{drain, drain}, false, true},
-		"drained, it can be released":                      {[]plan.Action{drain, release}, false, false},
-		"released twice is released":                       {[]plan.Action{drain, release, release}, false, false},
-		"it is not released while blocks may start there":  {[]plan.Action{release}, true, true},
-		"drained, no wave is planned under it":             {[]plan.Action{drain, plan.PlanWave{Wave: wave}}, true, true},
-		"renewed, it stays drained":                        {[]plan.Action{drain, plan.RenewLeases(drain), plan.PlanWave{Wave: wave}}, true, true},
-		"taken anew, blocks may start there, and it stays": {[]plan.Action{drain, plan.RetakeLeases(drain), release}, true, true},
-		"what it does not hold is not drained":             {[]plan.Action{drain, release, drain}, true, false},
+		"a drained lease is held":                   {[]plan.Action{drain}, false, true},
+		"draining twice":                            {[]plan.Action{drain, drain}, false, true},
+		"release after draining":                    {[]plan.Action{drain, release}, false, false},
+		"releasing twice":                           {[]plan.Action{drain, release, release}, false, false},
+		"release without draining is rejected":      {[]plan.Action{release}, true, true},
+		"no wave is planned under a drained lease":  {[]plan.Action{drain, plan.PlanWave{Wave: wave}}, true, true},
+		"a renewed lease stays drained":             {[]plan.Action{drain, plan.RenewLeases(drain), plan.PlanWave{Wave: wave}}, true, true},
+		"a retaken lease is not released":           {[]plan.Action{drain, plan.RetakeLeases(drain), release}, true, true},
+		"draining a lease of no holder is rejected": {[]plan.Action{drain, release, drain}, true, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestANodeIsGivenBackInTwoStepsBetweenWhichNothingStarts(t *testing.T) {
 	}
 }
 
-// other is a run elsewhere that wants node-a as well.
+// other returns a run of another namespace that requests node-a as well.
 func (r *releasing) other() *assayv1alpha1.BenchmarkRun {
 	r.t.Helper()
 	out := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "other", UID: "v",
@@ -132,7 +132,7 @@ func (r *releasing) create(object client.Object) {
 	}
 }
 
-// wave is a workflow of the run with blocks on a node.
+// wave returns a Workflow of the run with blocks on a node.
 func (r *releasing) wave(node, phase string) *argo.Workflow {
 	r.t.Helper()
 	out := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan-w000",
@@ -151,8 +151,8 @@ func (r *releasing) block(node string, phase corev1.PodPhase) *corev1.Pod {
 		Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
 }
 
-// A run that was deleted without the operator leaves a workflow that nobody stops, and that keeps the node from everybody.
-func TestAWorkflowThatIsLeftBehindByItsRunKeepsNoNode(t *testing.T) {
+// The Workflow of a run that was deleted without its finalizer is orphaned, and would hold the node for ever.
+func TestLeases_OrphanedWorkflowHoldsNoNode(t *testing.T) {
 	r := newReleasing(t)
 	r.create(r.wave("node-a", "Running"))
 	r.run.Finalizers = nil
@@ -163,7 +163,7 @@ func TestAWorkflowThatIsLeftBehindByItsRunKeepsNoNode(t *testing.T) {
 	}
 	r.Clock.(*clocktesting.FakePassiveClock).SetTime(r.Clock.Now().Add(30 * 24 * time.Hour))
 	if err := r.Reclaim(t.Context(), "node-a"); !apierrors.IsConflict(err) {
-		t.Fatalf("it is reclaimed beside a workflow that runs: %v", err)
+		t.Fatalf("the lease expired while a Workflow runs: %v", err)
 	}
 	if err := r.DeleteOrphans(t.Context(), plan.HolderOf(r.other())); err != nil {
 		t.Fatal(err)
@@ -182,20 +182,20 @@ func TestAWorkflowThatIsLeftBehindByItsRunKeepsNoNode(t *testing.T) {
 	}
 }
 
-// Somebody deletes the Lease of a node, which said who has it.
-func TestANodeWithoutALeaseIsNotSharedWithWhoHadIt(t *testing.T) {
+// A user deletes the Lease object of a node, so that its holder is unknown.
+func TestLeases_DeletedLeaseDoesNotShareTheNode(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		left    func(r *releasing) client.Object
 		refused bool
 	}{
-		"nothing is left of who had it":             {nil, false},
-		"a block runs there":                        {func(r *releasing) client.Object { return r.block("node-a", corev1.PodRunning) }, true},
-		"a block ran there":                         {func(r *releasing) client.Object { return r.block("node-a", corev1.PodSucceeded) }, false},
-		"a block runs elsewhere":                    {func(r *releasing) client.Object { return r.block("node-b", corev1.PodRunning) }, false},
-		"a wave may start a block there":            {func(r *releasing) client.Object { return r.wave("node-a", "Running") }, true},
-		"a wave that Argo has not seen may as well": {func(r *releasing) client.Object { return r.wave("node-a", "") }, true},
-		"a wave has ended":                          {func(r *releasing) client.Object { return r.wave("node-a", "Succeeded") }, false},
-		"a wave is on other nodes":                  {func(r *releasing) client.Object { return r.wave("node-b", "Running") }, false},
+		"the holder has no pods and workflows":  {nil, false},
+		"a block runs there":                    {func(r *releasing) client.Object { return r.block("node-a", corev1.PodRunning) }, true},
+		"a block ran there":                     {func(r *releasing) client.Object { return r.block("node-a", corev1.PodSucceeded) }, false},
+		"a block runs elsewhere":                {func(r *releasing) client.Object { return r.block("node-b", corev1.PodRunning) }, false},
+		"a wave may start a block there":        {func(r *releasing) client.Object { return r.wave("node-a", "Running") }, true},
+		"a wave without a status may start one": {func(r *releasing) client.Object { return r.wave("node-a", "") }, true},
+		"a wave has ended":                      {func(r *releasing) client.Object { return r.wave("node-a", "Succeeded") }, false},
+		"a wave is on other nodes":              {func(r *releasing) client.Object { return r.wave("node-b", "Running") }, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newReleasing(t)
@@ -209,7 +209,7 @@ func TestANodeWithoutALeaseIsNotSharedWithWhoHadIt(t *testing.T) {
 			}
 			err := r.Do(t.Context(), r.other(), plan.AcquireLeases{Nodes: release.Nodes})
 			if apierrors.IsConflict(err) != tc.refused || err != nil && !tc.refused {
-				t.Errorf("another run takes it: %v, want it refused: %v", err, tc.refused)
+				t.Errorf("acquired by another run: %v, want rejected %v", err, tc.refused)
 			}
 			if err := r.Do(t.Context(), r.run, plan.AcquireLeases{Nodes: release.Nodes}); tc.refused && err != nil {
 				t.Errorf("the run itself cannot take it again: %v", err)
@@ -218,7 +218,7 @@ func TestANodeWithoutALeaseIsNotSharedWithWhoHadIt(t *testing.T) {
 	}
 }
 
-// away is a store that does not take anything at times.
+// away is a store with intermittent errors.
 type away struct {
 	store.Store
 	now *bool
@@ -231,9 +231,9 @@ func (a away) Create(ctx context.Context, key string, data []byte) error {
 	return a.Store.Create(ctx, key, data)
 }
 
-// Whatever a run does with its node, and whenever the store is away or the clock goes on: who has the node next finds in the ledger of the
-// run that every token has ended under which a block of it may have started.
-func TestEveryTokenHasEndedBeforeAnotherRunHasTheNode(t *testing.T) {
+// For any sequence of actions, store errors and time steps: before another run acquires the node, the ledger of the run has the end of every
+// token under which a block may have started.
+func TestLeases_TokensEndBeforeTheNextHolder(t *testing.T) {
 	for seed := range uint64(200) {
 		random, story := rand.New(rand.NewPCG(seed, 1)), []string(nil)
 		r, none, waves := newReleasing(t), false, 0
@@ -268,13 +268,13 @@ func TestEveryTokenHasEndedBeforeAnotherRunHasTheNode(t *testing.T) {
 		}
 		for _, taken := range known.Taken {
 			if !ended[taken.Lease] {
-				t.Fatalf("seed %d: another run has the node, and token %d goes on:\n%s", seed, taken.Token, strings.Join(story, "\n"))
+				t.Fatalf("seed %d: another run has the node, and token %d has not ended:\n%s", seed, taken.Token, strings.Join(story, "\n"))
 			}
 		}
 	}
 }
 
-// nextWave is a wave with a block under the token that node-a has now.
+// nextWave returns a wave with a block under the current token of node-a.
 func (r *releasing) nextWave(number int) *record.Wave {
 	r.t.Helper()
 	_, current, err := r.readLease(r.t.Context(), "node-a")
@@ -286,8 +286,8 @@ func (r *releasing) nextWave(number int) *record.Wave {
 	}}
 }
 
-// An operator that lost its own lease decided before to begin something, or to give a node back, and what its successor did since stays.
-func TestAnOperatorThatDoesNotLeadAnyMoreBeginsNothingAndGivesNoNodeBack(t *testing.T) {
+// A decision of an operator that lost the leader lease, to start or to release something, must not undo writes of its successor.
+func TestLeases_StaleDecisionWritesNothing(t *testing.T) {
 	drain := plan.DrainLeases(release)
 	exp, wave, lanes := sample(t)
 	for what, tc := range map[string]struct{ before, action plan.Action }{
@@ -301,9 +301,9 @@ func TestAnOperatorThatDoesNotLeadAnyMoreBeginsNothingAndGivesNoNodeBack(t *test
 			edit    func(client.Object)
 			refused bool
 		}{
-			"nobody else acts":             {nil, false},
+			"no other write":               {nil, false},
 			"the run's status was written": {ends, true},
-			"somebody annotates the run":   {touch, false},
+			"a new annotation of the run":  {touch, false},
 		} {
 			t.Run(what+": "+name, func(t *testing.T) {
 				r := newReleasing(t)
@@ -324,18 +324,18 @@ func TestAnOperatorThatDoesNotLeadAnyMoreBeginsNothingAndGivesNoNodeBack(t *test
 					t.Errorf("got %v, want it refused: %v", err, since.refused)
 				}
 				if object, _, err = r.readLease(t.Context(), "node-a"); err != nil || since.refused && object.ResourceVersion != before {
-					t.Errorf("the lease was written all the same: %v", err)
+					t.Errorf("the lease was written: %v", err)
 				}
 				var flows argo.WorkflowList
 				if err := r.Client.List(t.Context(), &flows); err != nil || since.refused && len(flows.Items) > 0 {
-					t.Errorf("%d workflows were made all the same: %v", len(flows.Items), err)
+					t.Errorf("%d Workflows were created: %v", len(flows.Items), err)
 				}
 			})
 		}
 	}
 }
 
-// sample is a wave of a run that needs no node of its own.
+// sample returns a wave of a run without exclusive nodes.
 func sample(t *testing.T) (*experiment.Experiment, *record.Wave, []design.Lane) {
 	t.Helper()
 	exp, err := fixture.ScanExperiment(nil)

@@ -18,9 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-// Who may create runs may give one the next name of a schedule's, and the schedule as its owner. What it measured is no point of the
-// series.
-func TestARunThatTheScheduleDidNotMakeIsNotItsOwn(t *testing.T) {
+// A user can create a run with the next name of a schedule and with the schedule as its owner. Its results must not enter the series.
+func TestApplySchedule_ForeignRunIsNotOwned(t *testing.T) {
 	s := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "s-1"}}
 	s.Spec.Series = "scan"
 	s.Spec.RunTemplate.Spec = assayv1alpha1.BenchmarkRunSpec{
@@ -37,8 +36,8 @@ func TestARunThatTheScheduleDidNotMakeIsNotItsOwn(t *testing.T) {
 		edit func(*assayv1alpha1.BenchmarkRun)
 		ours bool
 	}{
-		"as it was made": {func(*assayv1alpha1.BenchmarkRun) {}, true},
-		"that somebody holds and will not keep": {func(run *assayv1alpha1.BenchmarkRun) {
+		"unmodified": {func(*assayv1alpha1.BenchmarkRun) {}, true},
+		"suspended, cancelled and with a time to live": {func(run *assayv1alpha1.BenchmarkRun) {
 			run.Spec.Suspend, run.Spec.Cancel, run.Spec.TTLSecondsAfterFinished = ptr.To(true), ptr.To(true), ptr.To[int32](1)
 		}, true},
 		"without its labels":                  {func(run *assayv1alpha1.BenchmarkRun) { run.Labels = nil }, true},
@@ -63,7 +62,7 @@ func TestARunThatTheScheduleDidNotMakeIsNotItsOwn(t *testing.T) {
 			if err := assayv1alpha1.AddToScheme(scheme); err != nil {
 				t.Fatal(err)
 			}
-			// What is created in the namespace gets a selector there.
+			// An admission webhook of the namespace adds a selector.
 			added := func(run *assayv1alpha1.BenchmarkRun) {
 				if run.Spec.Placement.NodeSelector == nil {
 					run.Spec.Placement.NodeSelector = map[string]string{"pool": "bench"}

@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-func TestACommandIsSplitAsAShellDoesAndWhatOnlyAShellCanDoIsRefused(t *testing.T) {
+func TestWords_SplitLikeShellOrRejected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		line string
 		want []string
 		says string
 	}{
-		"words":                                 {line: "sort -n  file", want: []string{"sort", "-n", "file"}},
-		"quotes keep words together":            {line: `grep -c 'a b' "c d"`, want: []string{"grep", "-c", "a b", "c d"}},
-		"a quoted part of a word":               {line: `--name="a b"c`, want: []string{"--name=a bc"}},
-		"an empty word":                         {line: `f ''`, want: []string{"f", ""}},
-		"a backslash":                           {line: `f a\ b \*`, want: []string{"f", "a b", "*"}},
-		"a quoted pattern is one's own":         {line: `find . -name '*.go'`, want: []string{"find", ".", "-name", "*.go"}},
-		"quoted signs of a shell mean nothing":  {line: `awk '$1 > 2 | 3' "a;b"`, want: []string{"awk", "$1 > 2 | 3", "a;b"}},
-		"an escaped dollar in double quotes":    {line: `f "\$HOME"`, want: []string{"f", "$HOME"}},
-		"a pattern":                             {line: "ls *.go", says: "a pattern of file names"},
-		"a home folder":                         {line: "ls ~/x", says: "a home folder"},
-		"a pipe":                                {line: "a | b", says: "a pipe, a list or a group of commands needs a shell: give --shell"},
-		"a list":                                {line: "a && b", says: "--shell"},
-		"two commands":                          {line: "a; b", says: "several commands in a row"},
-		"a redirection":                         {line: "a > out", says: "a redirection needs a shell: give --shell"},
-		"a redirection of the input":            {line: "a < in", says: "a redirection"},
-		"a command in the background":           {line: "a &", says: "in the background"},
-		"a variable":                            {line: "a $HOME", says: "a variable or a substitution"},
-		"a variable in quotes":                  {line: `a "x$HOME"`, says: "a variable or a substitution"},
-		"a substitution":                        {line: "a $(date)", says: "a variable or a substitution"},
-		"an assignment":                         {line: "N=1 a", says: "or write env NAME=VALUE PROGRAM"},
-		"a group":                               {line: "(a)", says: "--shell"},
-		"a quote that does not end":             {line: "a 'b", says: "quote"},
-		"nothing":                               {line: "  ", says: "it is empty"},
-		"a negated exit code":                   {line: "! a", says: "a negated exit code"},
-		"what bash knows and sh does not is it": {line: "echo {a,b}", want: []string{"echo", "{a,b}"}},
+		"words":                                {line: "sort -n  file", want: []string{"sort", "-n", "file"}},
+		"quotes keep words together":           {line: `grep -c 'a b' "c d"`, want: []string{"grep", "-c", "a b", "c d"}},
+		"a quoted part of a word":              {line: `--name="a b"c`, want: []string{"--name=a bc"}},
+		"an empty word":                        {line: `f ''`, want: []string{"f", ""}},
+		"a backslash":                          {line: `f a\ b \*`, want: []string{"f", "a b", "*"}},
+		"a quoted pattern":                     {line: `find . -name '*.go'`, want: []string{"find", ".", "-name", "*.go"}},
+		"quoted metacharacters are plain text": {line: `awk '$1 > 2 | 3' "a;b"`, want: []string{"awk", "$1 > 2 | 3", "a;b"}},
+		"an escaped dollar in double quotes":   {line: `f "\$HOME"`, want: []string{"f", "$HOME"}},
+		"a pattern":                            {line: "ls *.go", says: "a pattern of file names"},
+		"a home folder":                        {line: "ls ~/x", says: "a home folder"},
+		"a pipe":                               {line: "a | b", says: "a pipe, a list or a group of commands needs a shell: give --shell"},
+		"a list":                               {line: "a && b", says: "--shell"},
+		"two commands":                         {line: "a; b", says: "several commands in a row"},
+		"a redirection":                        {line: "a > out", says: "a redirection needs a shell: give --shell"},
+		"a redirection of the input":           {line: "a < in", says: "a redirection"},
+		"a command in the background":          {line: "a &", says: "in the background"},
+		"a variable":                           {line: "a $HOME", says: "a variable or a substitution"},
+		"a variable in quotes":                 {line: `a "x$HOME"`, says: "a variable or a substitution"},
+		"a substitution":                       {line: "a $(date)", says: "a variable or a substitution"},
+		"an assignment":                        {line: "N=1 a", says: "or write env NAME=VALUE PROGRAM"},
+		"a group":                              {line: "(a)", says: "--shell"},
+		"a quote that does not end":            {line: "a 'b", says: "quote"},
+		"nothing":                              {line: "  ", says: "it is empty"},
+		"a negated exit code":                  {line: "! a", says: "a negated exit code"},
+		"a brace expansion of bash is plain text": {line: "echo {a,b}", want: []string{"echo", "{a,b}"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Words(tc.line)
@@ -56,7 +56,7 @@ func TestACommandIsSplitAsAShellDoesAndWhatOnlyAShellCanDoIsRefused(t *testing.T
 	}
 }
 
-// draw gives a word of printable characters, from those that matter to a shell more often than from others.
+// draw returns a word of printable characters, half of them metacharacters of shells.
 func draw(random *rand.Rand, longest int) string {
 	const special = `'"\$&|;<>()*?[~#= {}!-/.`
 	out := make([]byte, random.IntN(longest+1))
@@ -68,7 +68,7 @@ func draw(random *rand.Rand, longest int) string {
 	return string(out)
 }
 
-func TestQuotedWordsAreSplitBackIntoThemselves(t *testing.T) {
+func TestWords_QuotedWordsRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		words, quotes := []string{}, []string{}
@@ -85,8 +85,8 @@ func TestQuotedWordsAreSplitBackIntoThemselves(t *testing.T) {
 	}
 }
 
-// env -S is what splits commands of different lengths.
-func TestEnvSplitsWhatIsQuotedForItIntoTheSameWords(t *testing.T) {
+// env -S starts commands with different numbers of arguments.
+func TestEnv_QuotedWordsRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := []string{"/usr/bin/printf", `%s\n`}
 	for range 500 {
@@ -98,21 +98,21 @@ func TestEnvSplitsWhatIsQuotedForItIntoTheSameWords(t *testing.T) {
 	}
 }
 
-func TestArmsAreCalledByWhatDiffers(t *testing.T) {
+func TestNames_FromDifferingWords(t *testing.T) {
 	for name, tc := range map[string]struct {
 		commands []string
 		want     []string
 	}{
-		"an option":                      {[]string{"sort --parallel=1 f", "sort --parallel=8 f"}, []string{"parallel-1", "parallel-8"}},
-		"a word":                         {[]string{"zip fast f", "zip best f"}, []string{"fast", "best"}},
-		"programs":                       {[]string{"gzip f", "zstd f"}, []string{"gzip", "zstd"}},
-		"programs and what they are of":  {[]string{"./old.test -v", "./new.test -v"}, []string{"old", "new"}},
-		"folders":                        {[]string{"/a/v1/server", "/a/v2/server"}, []string{"v1", "v2"}},
-		"one has more arguments":         {[]string{"sort f", "sort -g f"}, []string{"baseline", "candidate"}},
-		"several programs and arguments": {[]string{"gzip -9 f", "zstd f"}, []string{"gzip-9", "zstd"}},
-		"nothing differs":                {[]string{"true", "true", "true"}, []string{"baseline", "candidate", "candidate-2"}},
-		"a name that is taken":           {[]string{"f null", "f x"}, []string{"baseline", "candidate"}},
-		"signs that names cannot have":   {[]string{"grep 'A|B'", "grep 'C D'"}, []string{"a-b", "c-d"}},
+		"an option":                            {[]string{"sort --parallel=1 f", "sort --parallel=8 f"}, []string{"parallel-1", "parallel-8"}},
+		"a word":                               {[]string{"zip fast f", "zip best f"}, []string{"fast", "best"}},
+		"programs":                             {[]string{"gzip f", "zstd f"}, []string{"gzip", "zstd"}},
+		"programs and their suffixes":          {[]string{"./old.test -v", "./new.test -v"}, []string{"old", "new"}},
+		"folders":                              {[]string{"/a/v1/server", "/a/v2/server"}, []string{"v1", "v2"}},
+		"one has more arguments":               {[]string{"sort f", "sort -g f"}, []string{"baseline", "candidate"}},
+		"several programs and arguments":       {[]string{"gzip -9 f", "zstd f"}, []string{"gzip-9", "zstd"}},
+		"nothing differs":                      {[]string{"true", "true", "true"}, []string{"baseline", "candidate", "candidate-2"}},
+		"a name that is taken":                 {[]string{"f null", "f x"}, []string{"baseline", "candidate"}},
+		"characters that are invalid in names": {[]string{"grep 'A|B'", "grep 'C D'"}, []string{"a-b", "c-d"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var commands [][]string
@@ -130,7 +130,7 @@ func TestArmsAreCalledByWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestNamesAreDistinctAndOfTheFormOfTheAPI(t *testing.T) {
+func TestNames_DistinctAndValid(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		commands := make([][]string, 2+random.IntN(4))
@@ -151,17 +151,17 @@ func TestNamesAreDistinctAndOfTheFormOfTheAPI(t *testing.T) {
 	}
 }
 
-func TestABudgetBecomesBlocks(t *testing.T) {
+func TestBlocks_FromBudget(t *testing.T) {
 	for name, tc := range map[string]struct {
 		budget, block time.Duration
 		want          int
 		says          string
 	}{
-		"a program of half a second":             {time.Minute, 2 * time.Second, 23, ""},
-		"a fast one has as many as help":         {time.Minute, 50 * time.Millisecond, 100, ""},
-		"one of no time at all":                  {time.Minute, 0, 100, ""},
-		"just enough":                            {time.Minute, 4400 * time.Millisecond, 10, ""},
-		"too slow, and the budget it would take": {time.Minute, 20 * time.Second, 0, "give --budget 4m31s"},
+		"a program of half a second":         {time.Minute, 2 * time.Second, 23, ""},
+		"a fast program gets the maximum":    {time.Minute, 50 * time.Millisecond, 100, ""},
+		"a program that takes no time":       {time.Minute, 0, 100, ""},
+		"just enough":                        {time.Minute, 4400 * time.Millisecond, 10, ""},
+		"too slow, with the required budget": {time.Minute, 20 * time.Second, 0, "give --budget 4m31s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Blocks(tc.budget, tc.block)
@@ -172,7 +172,7 @@ func TestABudgetBecomesBlocks(t *testing.T) {
 	}
 }
 
-func TestBlocksFitTheBudgetAndTheBudgetThatIsNamedIsEnough(t *testing.T) {
+func TestBlocks_FitBudgetAndSuggestedBudget(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		budget := time.Second + time.Duration(random.Int64N(int64(time.Hour)))

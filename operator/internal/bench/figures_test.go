@@ -6,30 +6,30 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-func TestAFigureHasTheUnitAndTheDirectionOfWhatItsToolMeasures(t *testing.T) {
+func TestFigures_UnitAndDirectionOfTool(t *testing.T) {
 	cases := map[string]struct {
 		figures Figures
 		name    string
 		unit    string
 		rises   bool
 	}{
-		"the usual figure of hyperfine is a time":      {Figures{Format: assayv1alpha1.HyperfineOutput}, "time", "s", false},
-		"JMH measures the average time by itself":      {Figures{Format: assayv1alpha1.JMHOutput}, "time", "s", false},
-		"JMH measures a throughput":                    {Figures{Format: assayv1alpha1.JMHOutput, HigherIsBetter: true}, "rate", "operations/s", true},
-		"JMH's profiler counts bytes":                  {Figures{Format: assayv1alpha1.JMHOutput, Metric: "gc.alloc.rate.norm"}, "gcAllocRateNorm", "By", false},
-		"BenchmarkDotNet measures a time":              {Figures{Format: assayv1alpha1.BenchmarkDotNetOutput}, "time", "s", false},
-		"fio counts operations":                        {Figures{Format: assayv1alpha1.FioOutput}, "rate", "operations/s", true},
-		"a latency of fio":                             {Figures{Format: assayv1alpha1.FioOutput, Metric: "clat_ns.mean"}, "clatNsMean", "s", false},
-		"how many latencies of fio there are, no time": {Figures{Format: assayv1alpha1.FioOutput, Metric: "clat_ns.N"}, "clatNsN", "1", false},
-		"the bandwidth of fio":                         {Figures{Format: assayv1alpha1.FioOutput, Metric: "bw_bytes"}, "bwBytes", "By/s", true},
-		"wrk counts requests":                          {Figures{Format: assayv1alpha1.WrkOutput}, "rate", "requests/s", true},
-		"a percentile of wrk":                          {Figures{Format: assayv1alpha1.WrkOutput, Metric: "Latency 99%"}, "latency99", "s", false},
-		"a share of wrk":                               {Figures{Format: assayv1alpha1.WrkOutput, Metric: "Latency +/- Stdev"}, "latencyStdev", "1", false},
-		"sysbench counts events":                       {Figures{Format: assayv1alpha1.SysbenchOutput, Metric: "events per second"}, "eventsPerSecond", "events/s", true},
-		"a percentile of sysbench":                     {Figures{Format: assayv1alpha1.SysbenchOutput, Metric: "95th percentile"}, "figure95thPercentile", "s", false},
-		"divan measures a time":                        {Figures{Format: assayv1alpha1.DivanOutput}, "time", "s", false},
-		"Catch2 measures a time":                       {Figures{Format: assayv1alpha1.Catch2Output}, "time", "s", false},
-		"the mean of a table is whatever it is":        {Figures{Format: assayv1alpha1.CSVOutput, Metric: "mean"}, "mean", "1", false},
+		"the usual figure of hyperfine is a time": {Figures{Format: assayv1alpha1.HyperfineOutput}, "time", "s", false},
+		"JMH measures the average time by itself": {Figures{Format: assayv1alpha1.JMHOutput}, "time", "s", false},
+		"JMH measures a throughput":               {Figures{Format: assayv1alpha1.JMHOutput, HigherIsBetter: true}, "rate", "operations/s", true},
+		"JMH's profiler counts bytes":             {Figures{Format: assayv1alpha1.JMHOutput, Metric: "gc.alloc.rate.norm"}, "gcAllocRateNorm", "By", false},
+		"BenchmarkDotNet measures a time":         {Figures{Format: assayv1alpha1.BenchmarkDotNetOutput}, "time", "s", false},
+		"fio counts operations":                   {Figures{Format: assayv1alpha1.FioOutput}, "rate", "operations/s", true},
+		"a latency of fio":                        {Figures{Format: assayv1alpha1.FioOutput, Metric: "clat_ns.mean"}, "clatNsMean", "s", false},
+		"a count of latencies of fio has no unit": {Figures{Format: assayv1alpha1.FioOutput, Metric: "clat_ns.N"}, "clatNsN", "1", false},
+		"the bandwidth of fio":                    {Figures{Format: assayv1alpha1.FioOutput, Metric: "bw_bytes"}, "bwBytes", "By/s", true},
+		"wrk counts requests":                     {Figures{Format: assayv1alpha1.WrkOutput}, "rate", "requests/s", true},
+		"a percentile of wrk":                     {Figures{Format: assayv1alpha1.WrkOutput, Metric: "Latency 99%"}, "latency99", "s", false},
+		"a share of wrk":                          {Figures{Format: assayv1alpha1.WrkOutput, Metric: "Latency +/- Stdev"}, "latencyStdev", "1", false},
+		"sysbench counts events":                  {Figures{Format: assayv1alpha1.SysbenchOutput, Metric: "events per second"}, "eventsPerSecond", "events/s", true},
+		"a percentile of sysbench":                {Figures{Format: assayv1alpha1.SysbenchOutput, Metric: "95th percentile"}, "figure95thPercentile", "s", false},
+		"divan measures a time":                   {Figures{Format: assayv1alpha1.DivanOutput}, "time", "s", false},
+		"Catch2 measures a time":                  {Figures{Format: assayv1alpha1.Catch2Output}, "time", "s", false},
+		"the mean of a table has no unit":         {Figures{Format: assayv1alpha1.CSVOutput, Metric: "mean"}, "mean", "1", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestAQuestionFreezesIntoTheCommandsThatWereTyped(t *testing.T) {
+func TestQuestion_FreezesToCommands(t *testing.T) {
 	goUsual := []string{"-test.run=^$", "-test.bench=^BenchmarkA$/^b\\.c$", "-test.benchtime=50ms", "-test.benchmem"}
 	for name, tc := range map[string]struct {
 		commands [][]string
@@ -40,7 +40,7 @@ func TestAQuestionFreezesIntoTheCommandsThatWereTyped(t *testing.T) {
 			commands: [][]string{{"/a"}, {"/b"}}, figures: Figures{Format: assayv1alpha1.CSVOutput, Metric: "p_50"}, require: []string{"p50 <= 3"},
 			argv: [][]string{{"/a"}, {"/b"}}, gate: "require-1 p50 AtMost 3",
 		},
-		"a requirement of what the runner reads": {
+		"a requirement of a reading of the runner": {
 			commands: [][]string{{"/a"}, {"/b"}}, require: []string{"peakMemory<=200Mi"}, argv: [][]string{{"/a"}, {"/b"}},
 			gate: "require-1 process.peakMemory AtMost 200Mi",
 		},
@@ -78,7 +78,7 @@ func TestAQuestionFreezesIntoTheCommandsThatWereTyped(t *testing.T) {
 	}
 }
 
-func TestEveryFormatIsRefusedOrFreezes(t *testing.T) {
+func TestQuestion_EveryFormatFreezesOrIsRejected(t *testing.T) {
 	for _, name := range FormatNames() {
 		format, err := ParseFormat(strings.ToLower(name))
 		if err != nil {

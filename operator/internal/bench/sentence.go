@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -23,7 +24,7 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate s
 	if why := cmp.Or(incomplete(exp, result, candidate), undecided(exp, result, asked, candidate)); why != "" {
 		certain = ", not certain: " + why
 	}
-	text := candidate + " " + comparison(exp, asked) + certain
+	text := comparison(exp, asked, candidate) + certain
 	said := []string{asked.Metric}
 	var beside []string
 	for i := range result.Ratios {
@@ -35,14 +36,14 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate s
 		}
 	}
 	if len(beside) > 0 {
-		text += fmt.Sprintf("; with %s confidence: %s", quantity.Percent(result.Confidence, 4), strings.Join(beside, ", "))
+		text += fmt.Sprintf("; %s, %s confidence", strings.Join(beside, ", "), quantity.Percent(result.Confidence, 4))
 	}
 	return text
 }
 
 // Short is how a candidate compares so far.
 func Short(exp *experiment.Experiment, result *analysis.Analysis, candidate string) string {
-	return candidate + " " + comparison(exp, judged(exp, result, candidate))
+	return comparison(exp, judged(exp, result, candidate), candidate)
 }
 
 // judged returns the gate of the first metric, which decides whether a candidate is faster.
@@ -61,29 +62,35 @@ func judged(exp *experiment.Experiment, result *analysis.Analysis, candidate str
 	return out
 }
 
-// comparison formats whether the interval excludes 1.
-func comparison(exp *experiment.Experiment, of *analysis.GateResult) string {
-	e, metric, what := of.Estimate, exp.Metric(of.Metric), cmp.Or(people[of.Metric], of.Metric)
+// comparison formats the ratio of a candidate to the baseline with its interval. A ratio of times reads "takes 3.4x as long as", because
+// readers disagree whether "3.4x slower" adds the baseline.
+func comparison(exp *experiment.Experiment, of *analysis.GateResult, candidate string) string {
+	e, label := of.Estimate, cmp.Or(people[of.Metric], of.Metric)
+	candidate, baseline := quoteDigits(candidate), quoteDigits(exp.Arms[exp.Baseline()].Name)
 	if e == nil {
-		return "has no comparison of " + what + " yet"
+		return candidate + " has no comparison of " + label + " yet"
 	}
-	baseline := exp.Arms[exp.Baseline()].Name
-	if e.Low == nil || e.High == nil {
-		return fmt.Sprintf("has %s of %s's %s, and no interval yet", analysis.Describe(e), baseline, what)
+	var text string
+	if ratio, interval, _ := strings.Cut(analysis.Describe(e), " "); exp.Metric(of.Metric).Unit == "s" {
+		text = strings.TrimSpace(fmt.Sprintf("%s takes %s as long as %s %s", candidate, ratio, baseline, interval)) + " (" + label + ")"
+	} else {
+		text = fmt.Sprintf("%s has %s of %s's %s", candidate, analysis.Describe(e), baseline, label)
 	}
-	if *e.Low <= 1 && *e.High >= 1 {
-		return fmt.Sprintf("does not differ from %s beyond doubt: %s of its %s", baseline, analysis.Describe(e), what)
+	switch {
+	case e.Low == nil || e.High == nil:
+		return text + ", no interval yet"
+	case *e.Low <= 1 && *e.High >= 1:
+		return text + ", no difference detected"
 	}
-	if metric.Unit != "s" {
-		return fmt.Sprintf("has %s of %s's %s", analysis.Describe(e), baseline, what)
+	return text
+}
+
+// quoteDigits returns the name of an arm, in quotes if it would read as a number.
+func quoteDigits(name string) string {
+	if onlyDigits.MatchString(name) {
+		return strconv.Quote(name)
 	}
-	word, shown := "slower", *e
-	if *e.High < 1 {
-		low, high := 1 / *e.High, 1 / *e.Low
-		word, shown.Value, shown.Low, shown.High = "faster", 1/e.Value, &low, &high
-	}
-	ratio, interval, _ := strings.Cut(analysis.Describe(&shown), " ")
-	return fmt.Sprintf("is %s %s than %s %s (%s)", ratio, word, baseline, interval, what)
+	return name
 }
 
 // incomplete names the trials that one of the two lost: the others say nothing of them. It is empty when both completed.
@@ -122,11 +129,11 @@ func undecided(exp *experiment.Experiment, result *analysis.Analysis, of *analys
 	return ""
 }
 
-// doubt is how certain the comparison is.
+// doubt formats the confidence of a decision, or its absence.
 func doubt(of *analysis.GateResult) string {
 	switch {
 	case of.Outcome == experiment.VerdictGo || of.Outcome == experiment.VerdictNoGo:
-		return ", certain at " + quantity.Percent(of.Confidence, 4)
+		return ", " + quantity.Percent(of.Confidence, 4) + " confidence"
 	case of.Outcome == experiment.VerdictInconclusive && of.MoreBlocks != nil:
 		return fmt.Sprintf(", not certain: about %d more blocks may decide (--budget)", *of.MoreBlocks)
 	case of.Outcome == experiment.VerdictInconclusive, of.Outcome == experiment.VerdictInvalid:

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/test/scanned"
 )
 
-func TestTheSentenceIsNotCertainOfWhatDidNotComplete(t *testing.T) {
+func TestSentence_IncompleteArmIsNotCertain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		arm  string
 		most int
@@ -27,15 +27,15 @@ func TestTheSentenceIsNotCertainOfWhatDidNotComplete(t *testing.T) {
 			exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, scanned.Crash(tc.arm, tc.most))
 			got := Sentence(exp, found, "fused-m4r")
 			if !strings.Contains(got, tc.says) || strings.Contains(got, "did not complete") != (tc.says != "") ||
-				strings.Contains(got, "certain at") && tc.says != "" {
+				strings.Contains(got, "), 99.5 % confidence") && tc.says != "" {
 				t.Errorf("it says %q, want %q in it", got, tc.says)
 			}
 		})
 	}
 }
 
-// What the sentence says beside the verdict is no surer than the verdict.
-func TestTheSentenceIsNoSurerThanTheVerdict(t *testing.T) {
+// The sentence reports a confidence only if the verdict decides.
+func TestSentence_ConfidenceFollowsVerdict(t *testing.T) {
 	asks := func(gate assayv1alpha1.Gate) func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec) {
 		return func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			spec.Gates = []assayv1alpha1.Gate{gate}
@@ -61,11 +61,11 @@ func TestTheSentenceIsNoSurerThanTheVerdict(t *testing.T) {
 		change func(*analysis.Analysis)
 		says   string
 	}{
-		"a gate that holds":                         {gate: faster, says: ", certain at 99.5"},
-		"the candidate alone shares its CPUs":       {gate: faster, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
-		"and no gate compares it":                   {gate: required, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
-		"another candidate does, and no gate looks": {gate: required, tamper: shared("fused-naive"), says: "(latency)"},
-		"one of so many candidates that it is not Go": {gate: faster, change: func(a *analysis.Analysis) {
+		"a gate that holds":                                 {gate: faster, says: " (latency), 99.5 % confidence"},
+		"the candidate alone shares its CPUs":               {gate: faster, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
+		"the same without a gate that compares it":          {gate: required, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
+		"another candidate shares its CPUs, without a gate": {gate: required, tamper: shared("fused-naive"), says: "(latency)"},
+		"the correction for multiple comparisons prevents Go": {gate: faster, change: func(a *analysis.Analysis) {
 			at := slices.IndexFunc(a.Candidates, func(c analysis.Candidate) bool { return c.Name == "fused-m4r" })
 			a.Candidates[at].Verdict, a.Candidates[at].Reason = experiment.VerdictInconclusive, "it is one of 15 candidates"
 		}, says: ", not certain: it is one of 15 candidates"},
@@ -83,7 +83,7 @@ func TestTheSentenceIsNoSurerThanTheVerdict(t *testing.T) {
 	}
 }
 
-func TestTheSentenceNamesWhatAProcessTookOnce(t *testing.T) {
+func TestSentence_NamesEachResourceOnce(t *testing.T) {
 	exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, nil)
 	took := found.Ratios[slices.IndexFunc(found.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == "fused-m4r" })]
 	took.Metric = "process.cpuTime"
@@ -92,5 +92,18 @@ func TestTheSentenceNamesWhatAProcessTookOnce(t *testing.T) {
 	found.Ratios = append(found.Ratios, took, tail)
 	if got := Sentence(exp, found, "fused-m4r"); strings.Count(got, "CPU time") != 1 {
 		t.Errorf("it says %q, want the CPU time in it once", got)
+	}
+}
+
+func TestSentence_NameOfDigitsIsQuoted(t *testing.T) {
+	exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, nil)
+	exp.Arms[exp.Baseline()].Name = "1"
+	for i := range found.Ratios {
+		if found.Ratios[i].Candidate == "fused-m4r" {
+			found.Ratios[i].Candidate = "9"
+		}
+	}
+	if got := Sentence(exp, found, "9"); !strings.Contains(got, `"9" takes `) || !strings.Contains(got, `x as long as "1" [`) {
+		t.Errorf("it says %q, want the names in quotes", got)
 	}
 }

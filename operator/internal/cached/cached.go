@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Slim removes the fields that nothing reads from an object of a kind that is not the engine's. Cached objects are never written back.
+// Slim removes the unused fields from an object that is not of the engine. Cached objects are never written back.
 func Slim(object any) (any, error) {
 	if accessor, ok := object.(metav1.ObjectMetaAccessor); ok {
 		SlimMeta(accessor.GetObjectMeta())
@@ -33,27 +33,27 @@ func Slim(object any) (any, error) {
 		}
 		object.Status.Gates, object.Status.Candidates, object.Status.Search, object.Status.Warnings = nil, nil, nil, nil
 	case *assayv1alpha1.BenchmarkSchedule:
-		// A schedule is read past the cache when it is its turn; here is which series it has, and for the metrics when it is due.
+		// A due schedule is read from the API server. The cache retains its series and, for the metrics, its due times.
 		object.Annotations, object.Labels = nil, nil
 		object.Spec = assayv1alpha1.BenchmarkScheduleSpec{
 			Series: object.Spec.Series, Schedule: object.Spec.Schedule, TimeZone: object.Spec.TimeZone, Suspend: object.Spec.Suspend,
 		}
 		object.Status = assayv1alpha1.BenchmarkScheduleStatus{}
 	case *assayv1alpha1.BenchmarkRevision:
-		// So is a recorded revision.
+		// A recorded revision is read from the API server as well.
 		object.Annotations, object.Labels = nil, nil
 		object.Spec = assayv1alpha1.BenchmarkRevisionSpec{Series: object.Spec.Series}
 		object.Status = assayv1alpha1.BenchmarkRevisionStatus{}
 	case *assayv1alpha1.BenchmarkTemplate:
-		// A template is read past the cache by a run that is not accepted yet; here is that there is one.
+		// A run that is not accepted yet reads its template from the API server. The cache only records that the template exists.
 		object.Annotations, object.Labels = nil, nil
 		object.Spec = assayv1alpha1.BenchmarkTemplateSpec{}
 	}
 	return object, nil
 }
 
-// SlimMeta removes the metadata that nothing reads. Of the owners it retains the controller. Tenants may add owners and finalizers of any
-// length; those of a run are read from the API server.
+// SlimMeta removes unused metadata. It retains only the controller reference of the owners, because tenants may add owners and finalizers
+// of any length; a run's own are read from the API server.
 func SlimMeta(meta metav1.Object) {
 	meta.SetManagedFields(nil)
 	meta.SetFinalizers(nil)

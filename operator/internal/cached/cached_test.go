@@ -20,8 +20,8 @@ import (
 	"assay.dev/assay/operator/test/slimmed"
 )
 
-// A cached run has what the queue and the metrics need, and not the bulk of it: there may be thousands.
-func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
+// A cached run has only the fields of the queue and the metrics, because there may be thousands of runs.
+func TestRun_SlimRunHasTheFieldsOfTheQueue(t *testing.T) {
 	run := &assayv1alpha1.BenchmarkRun{}
 	run.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	run.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
@@ -40,20 +40,20 @@ func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
 	got := run
 	if got.ManagedFields != nil || got.Annotations != nil || got.Spec.Template != nil || got.Spec.Gates != nil || got.Status.Gates != nil ||
 		got.Status.Warnings != nil {
-		t.Errorf("it keeps what nothing reads: %+v", got)
+		t.Errorf("unused fields are still cached: %+v", got)
 	}
 	if !observe.WaitsForLease(got) || got.Spec.Placement.CPUs != 3 || got.Spec.TemplateRef.Name != "pir-scan" ||
 		got.Status.Verdict != assayv1alpha1.VerdictGo || len(got.Status.Leases) != 1 {
-		t.Errorf("something that is read is gone: %+v", got)
+		t.Errorf("a required field is missing: %+v", got)
 	}
 	got.Spec.Cancel = ptr.To(true)
 	if err := slimmed.Slim(got); err != nil || observe.WaitsForLease(got) {
-		t.Errorf("a run that is cancelled waits for nothing: %v", err)
+		t.Errorf("a cancelled run must not wait: %v", err)
 	}
 }
 
-// Whoever may make objects may give each of them a megabyte of what nothing reads.
-func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
+// Users can create objects with a megabyte of unused fields each.
+func TestTransforms_SizeIsBounded(t *testing.T) {
 	much := map[string]string{}
 	for i := range 2000 {
 		much[fmt.Sprintf("example.com/label-%04d", i)] = strings.Repeat("x", 60)
@@ -77,16 +77,16 @@ func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
 		}
 		raw, err := json.Marshal(object)
 		if err != nil || len(raw) > 2000 {
-			t.Errorf("%d bytes are kept of a %T (%v)", len(raw), object, err)
+			t.Errorf("%d bytes remain of a %T (%v)", len(raw), object, err)
 		}
 	}
 	if revision.Spec.Series != "scan" {
-		t.Error("the series of a revision, which says whose turn it is, is gone")
+		t.Error("the series of the revision is missing; the queue needs it")
 	}
 }
 
-// What the metrics of histories and the workflows of a run are found by is read from the cache.
-func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
+// The fields by which metrics of histories and Workflows of a run are found remain in the cache.
+func TestTransforms_FieldsOfIndexesRemain(t *testing.T) {
 	scheduled := &assayv1alpha1.BenchmarkSchedule{Spec: assayv1alpha1.BenchmarkScheduleSpec{
 		Series: "scan", Schedule: "0 3 * * *", TimeZone: "Europe/Berlin", Suspend: ptr.To(true),
 	}}
@@ -95,7 +95,7 @@ func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
 	}
 	if of := scheduled.Spec; of.Series != "scan" || of.Schedule != "0 3 * * *" || of.TimeZone != "Europe/Berlin" ||
 		!ptr.Deref(of.Suspend, false) {
-		t.Errorf("of a schedule is left %+v", of)
+		t.Errorf("slimmed schedule: %+v", of)
 	}
 	owner := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "scan-w000", UID: "1", Controller: ptr.To(true)}
 	own := executor.Labels(record.Run{Namespace: "team", Name: "scan", UID: "2"}, 1)
@@ -109,11 +109,11 @@ func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
 		}
 		for name, value := range own {
 			if object.GetLabels()[name] != value {
-				t.Errorf("of a %T the label %s is gone", object, name)
+				t.Errorf("a %T lost the label %s", object, name)
 			}
 		}
 	}
 	if pod.Labels[executor.PartLabel] != "block" || len(pod.OwnerReferences) != 1 || flow.Annotations[argo.AgainAnnotation] != "1" {
-		t.Errorf("of a pod is left %+v, of a workflow %+v", pod.ObjectMeta, flow.ObjectMeta)
+		t.Errorf("slimmed pod: %+v, slimmed workflow: %+v", pod.ObjectMeta, flow.ObjectMeta)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/test/slimmed"
 )
 
-// A decision about a run is the same whether the objects around it are whole or what the caches keep of them, whatever they are.
-func TestWhatIsObservedIsTheSameThroughTheCaches(t *testing.T) {
+// The observation of a run is the same with whole and with slimmed objects, for random objects.
+func TestTransforms_ObservationIsUnchanged(t *testing.T) {
 	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestWhatIsObservedIsTheSameThroughTheCaches(t *testing.T) {
 			through := func(reader client.Reader) *observe.World {
 				observer := observe.Observer{
 					Client: reader, Live: cluster, Executor: &argo.Executor{Client: reader, Live: cluster}, LeaseNamespace: slimmed.LeaseNamespace, Store: store,
-					// Long after every lease: only of those that have expired it is asked what runs there.
+					// This time is after every lease has expired; only then are the pods of a lease read.
 					Clock: clocktesting.NewFakePassiveClock(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)),
 				}
 				world, err := observer.Observe(t.Context(), runs.Items[i].DeepCopy())
@@ -51,7 +51,7 @@ func TestWhatIsObservedIsTheSameThroughTheCaches(t *testing.T) {
 			}
 			whole, kept := through(cluster), through(slimmed.Reader{All: cluster})
 			if diff := cmp.Diff(whole, kept, cmpopts.EquateEmpty()); diff != "" {
-				t.Fatalf("seed %d: of %s is seen through the caches (+) something else:\n%s", seed, runs.Items[i].Name, diff)
+				t.Fatalf("seed %d: the state of %s differs through the caches (+):\n%s", seed, runs.Items[i].Name, diff)
 			}
 			if len(whole.Waiting) > 0 && len(whole.Nodes) > 0 && len(whole.Leases) > 0 && whole.Pods.Alive > 0 && whole.Template != nil {
 				active++
@@ -59,6 +59,6 @@ func TestWhatIsObservedIsTheSameThroughTheCaches(t *testing.T) {
 		}
 	}
 	if active == 0 {
-		t.Error("in no cluster was there something of every kind to see")
+		t.Error("no generated cluster had an object of every kind")
 	}
 }

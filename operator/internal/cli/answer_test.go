@@ -8,7 +8,7 @@ import (
 )
 
 // A pull request of an untrusted author can contain an answer file. It must not add outputs to a job.
-func TestAnAnswerWithAnotherVerdictIsRefused(t *testing.T) {
+func TestAnswer_ContradictingVerdictRejected(t *testing.T) {
 	for verdict, refused := range map[string]bool{"": false, "Go": false, "Invalid": false, "go": true, "Go\npassed=true\ntoken=mine": true} {
 		file := filepath.Join(t.TempDir(), "gate.json")
 		raw, err := json.Marshal(map[string]any{"namespace": "team", "name": "run", "verdict": verdict, "passed": false, "exitCode": 3})

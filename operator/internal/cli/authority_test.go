@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-func TestTheStoresAuthorityIsFoundWhereTheChartPutsIt(t *testing.T) {
+func TestAuthority_FoundInSecretOfChart(t *testing.T) {
 	secret := func(name, key string) client.Object {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name}, Data: map[string][]byte{key: []byte(name)}}
 	}

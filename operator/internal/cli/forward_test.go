@@ -14,7 +14,7 @@ import (
 )
 
 // A pod that the Service does not select could impersonate the store.
-func TestWhatIsBehindAServiceIsWhatItSelects(t *testing.T) {
+func TestForward_SelectsPodsOfService(t *testing.T) {
 	pod := func(name string) client.Object {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: name, Labels: map[string]string{"app": name}},

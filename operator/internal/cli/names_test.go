@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/test/clitest"
 )
 
-func TestAnUnknownRunIsToldFromOnesNearby(t *testing.T) {
+func TestRunName_UnknownSuggestsSimilarNames(t *testing.T) {
 	objects := []client.Object{clitest.Run("default", "pir-scan"), clitest.Run("default", "pir-scan-smoke"), clitest.Run("default", "mork"),
 		clitest.Run("team-a", "elsewhere")}
 	for name, tc := range map[string]struct{ asked, want string }{
@@ -35,7 +35,7 @@ func TestAnUnknownRunIsToldFromOnesNearby(t *testing.T) {
 	}
 }
 
-func TestAnUnknownRunIsSaidToBeUnknownAlsoToThoseWhoMayNotList(t *testing.T) {
+func TestRunName_UnknownWithoutRightToList(t *testing.T) {
 	forbidden := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return apierrors.NewForbidden(schema.GroupResource{Group: "assay.dev", Resource: "benchmarkruns"}, "", errors.New("no"))
 	}}
@@ -45,7 +45,7 @@ func TestAnUnknownRunIsSaidToBeUnknownAlsoToThoseWhoMayNotList(t *testing.T) {
 	}
 }
 
-func TestNamesOfRunsAreCompleted(t *testing.T) {
+func TestRunName_Completion(t *testing.T) {
 	cluster := fakeCluster(t, interceptor.Funcs{}, clitest.Run("default", "one", clitest.Complete(assayv1alpha1.VerdictGo)),
 		clitest.Run("default", "two"),
 		clitest.Run("team-a", "three"))

@@ -18,7 +18,7 @@ import (
 )
 
 // A job that asks for -o /dev/stdout wants to read the report there, and its container to have a /dev/stdout afterwards.
-func TestWhatIsNoFileIsWrittenToAndNotReplaced(t *testing.T) {
+func TestWriteFile_DeviceIsNotReplaced(t *testing.T) {
 	folder := t.TempDir()
 	pipe, link, file := filepath.Join(folder, "pipe"), filepath.Join(folder, "link"), filepath.Join(folder, "file")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -62,7 +62,7 @@ func TestWhatIsNoFileIsWrittenToAndNotReplaced(t *testing.T) {
 }
 
 // A disk that is full leaves the file that was there, or none: half of one would be read, or kept the next time.
-func TestAFullDiskLeavesNoHalfOfAFile(t *testing.T) {
+func TestWriteFile_FullDiskLeavesNoPartialFile(t *testing.T) {
 	// RLIMIT_FSIZE applies to the process, and go test writes a log in this one.
 	const child = "ASSAY_TEST_FULL_DISK"
 	if os.Getenv(child) == "" {
@@ -137,7 +137,7 @@ func terminal(t *testing.T) (shown, read *os.File) {
 	return shown, read
 }
 
-func TestAnAnswerMovesNoCursorOfATerminalAndIsWholeElsewhere(t *testing.T) {
+func TestDestination_EscapesForTerminalOnly(t *testing.T) {
 	const hostile = "# a\x1b[2J\x1b]0;b\ac\u009bd\u202ee\n|\tf\n"
 	var piped bytes.Buffer
 	if err := (Destination{Form: "md"}).Write(&piped, io.Discard, []byte(hostile)); err != nil || piped.String() != hostile {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-func TestTheStoresCredentialsAreFoundUnderTheKeysTheyHave(t *testing.T) {
+func TestCredentials_KeysOfSecret(t *testing.T) {
 	secret := func(data ...string) client.Object {
 		out := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "s3"}, Data: map[string][]byte{}}
 		for _, key := range data {

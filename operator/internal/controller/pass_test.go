@@ -21,7 +21,7 @@ import (
 	"assay.dev/assay/operator/internal/status"
 )
 
-func TestWhenToLookAgain(t *testing.T) {
+func TestRequeue(t *testing.T) {
 	settings := plan.Settings{LedgerRetry: 10 * time.Second}
 	away := &apply.LedgerError{Err: errors.New("no answer")}
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "node-a", errors.New("too late"))
@@ -33,14 +33,14 @@ func TestWhenToLookAgain(t *testing.T) {
 		after    time.Duration
 		fails    bool
 	}{
-		"nothing to do, and nothing to wait for":     {plan.Decision{}, nil, 0, false},
-		"something that nothing tells of":            {plan.Decision{After: time.Minute}, nil, time.Minute, false},
-		"an action is followed up at once":           {plan.Decision{Action: plan.PlanWave{}}, nil, atOnce, false},
-		"unless the watch has to show it first":      {plan.Decision{Action: plan.StartWave{}, After: plan.WatchSettles}, nil, plan.WatchSettles, false},
-		"an ending too, which may start a clock":     {plan.Decision{Ending: &plan.Ending{}}, nil, atOnce, false},
-		"a ledger that is away is asked again later": {plan.Decision{Action: plan.PlanWave{}}, fmt.Errorf("plan: %w", away), 10 * time.Second, false},
-		"a conflict is over in a moment":             {plan.Decision{Action: plan.PlanWave{}}, fmt.Errorf("take: %w", conflict), plan.WatchSettles, false},
-		"anything else is an error":                  {plan.Decision{After: time.Minute}, broken, 0, true},
+		"no action and no requeue":             {plan.Decision{}, nil, 0, false},
+		"a wait without a watch":               {plan.Decision{After: time.Minute}, nil, time.Minute, false},
+		"an action requeues at once":           {plan.Decision{Action: plan.PlanWave{}}, nil, atOnce, false},
+		"an action that the watch has to show": {plan.Decision{Action: plan.StartWave{}, After: plan.WatchSettles}, nil, plan.WatchSettles, false},
+		"an ending requeues at once":           {plan.Decision{Ending: &plan.Ending{}}, nil, atOnce, false},
+		"an unreachable ledger":                {plan.Decision{Action: plan.PlanWave{}}, fmt.Errorf("plan: %w", away), 10 * time.Second, false},
+		"a conflict":                           {plan.Decision{Action: plan.PlanWave{}}, fmt.Errorf("take: %w", conflict), plan.WatchSettles, false},
+		"another error":                        {plan.Decision{After: time.Minute}, broken, 0, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -52,17 +52,17 @@ func TestWhenToLookAgain(t *testing.T) {
 	}
 }
 
-// Where Argo wrote a workflow while it was to be terminated, the run is decided about again: nobody would terminate it after its end.
-func TestARunHasNotEndedBeforeItsLastWriteIsTaken(t *testing.T) {
+// After a conflict on the termination of a Workflow the run is reconciled again, because a finished run terminates nothing.
+func TestReconcile_ConflictOnTheLastWriteDoesNotEndTheRun(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "workflows"}, "scan-w000", errors.New("it has another version"))
 	for sentence, tc := range map[string]struct {
 		err  error
 		want bool
 	}{
-		"it was taken":                  {nil, true},
-		"somebody else wrote first":     {fmt.Errorf("apply workflow scan-w000: %w", conflict), false},
-		"it was refused":                {errors.New("forbidden"), false},
-		"the ledger was away meanwhile": {&apply.LedgerError{Err: errors.New("no answer")}, false},
+		"the write succeeded":        {nil, true},
+		"a conflict":                 {fmt.Errorf("apply workflow scan-w000: %w", conflict), false},
+		"the write was forbidden":    {errors.New("forbidden"), false},
+		"the ledger was unreachable": {&apply.LedgerError{Err: errors.New("no answer")}, false},
 	} {
 		run := &assayv1alpha1.BenchmarkRun{}
 		decision := plan.Decision{Action: plan.Terminate{Execution: "scan-w000"},
@@ -75,7 +75,7 @@ func TestARunHasNotEndedBeforeItsLastWriteIsTaken(t *testing.T) {
 	}
 }
 
-func TestASlowReconcileIsLogged(t *testing.T) {
+func TestTimed_SlowReconcileIsLogged(t *testing.T) {
 	for took, want := range map[time.Duration]int{slowReconcile: 0, slowReconcile + time.Millisecond: 1} {
 		lines := 0
 		log := funcr.New(func(_, _ string) { lines++ }, funcr.Options{})

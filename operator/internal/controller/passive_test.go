@@ -32,8 +32,8 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// A run at the head of the queue that never takes the node that it is granted would keep it from everybody.
-func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
+// A run at the head of the queue whose reconciles fail would block the node for all other runs.
+func TestReconcile_FailureRemovesTheRunFromTheNodeQueue(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -55,11 +55,11 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 		panics           bool
 		want             bool
 	}{
-		"its pass comes to its end":                 {nil, nil, false, false},
-		"its finalizer is refused":                  {tooLarge, nil, false, true},
-		"somebody else wrote it":                    {apierrors.NewConflict(corev1.Resource("x"), "scan", tooLarge), nil, false, false},
-		"what a decision depends on cannot be read": {nil, tooLarge, false, true},
-		"deciding ends in a panic":                  {nil, nil, true, true},
+		"the reconcile succeeds":    {nil, nil, false, false},
+		"the finalizer is rejected": {tooLarge, nil, false, true},
+		"a conflict":                {apierrors.NewConflict(corev1.Resource("x"), "scan", tooLarge), nil, false, false},
+		"a read fails":              {nil, tooLarge, false, true},
+		"the decision panics":       {nil, nil, true, true},
 	} {
 		run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: scan.Namespace, Name: scan.Name, UID: "u"}, Spec: spec}
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}, Status: corev1.NodeStatus{
@@ -78,7 +78,7 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 			},
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 				if _, ok := list.(*corev1.NodeList); ok && tc.panics {
-					panic("nobody thought of that")
+					panic("unexpected")
 				} else if ok && tc.nodes != nil {
 					return tc.nodes
 				}

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 )
 
-// twoReaders are a cache and an API server, each with its own idea of a run.
+// twoReaders are a cache and an API server with different versions of a run.
 type twoReaders struct {
 	*Reconciler
 	t           *testing.T
@@ -43,7 +43,7 @@ func newTwoReaders(t *testing.T) *twoReaders {
 
 var scan = client.ObjectKey{Namespace: "lab", Name: "scan"}
 
-// write makes the API server, and the cache unless it is behind, have a run with that progress.
+// write stores a run with that progress in the API server and, unless it is stale, in the cache.
 func (r *twoReaders) write(progress string, behind bool, edits ...func(*assayv1alpha1.BenchmarkRun)) {
 	r.t.Helper()
 	must := func(err error) {
@@ -78,7 +78,7 @@ func (r *twoReaders) write(progress string, behind bool, edits ...func(*assayv1a
 	}
 }
 
-// read is what a pass works on, and how often the API server was asked for it.
+// read returns the progress that a reconcile reads, and the number of requests to the API server.
 func (r *twoReaders) read() (progress string, asked int) {
 	r.t.Helper()
 	r.asked = 0
@@ -92,7 +92,7 @@ func (r *twoReaders) read() (progress string, asked int) {
 	return run.Status.Progress, r.asked
 }
 
-func TestARunIsReadAnewOnlyWhenSomethingNewIsKnown(t *testing.T) {
+func TestRead_LedgerIsReadOnlyAfterChanges(t *testing.T) {
 	r := newTwoReaders(t)
 	expect := func(why, progress string, asked int) {
 		t.Helper()
@@ -118,7 +118,7 @@ func TestARunIsReadAnewOnlyWhenSomethingNewIsKnown(t *testing.T) {
 	expect("and is not remembered", "4/4", 1)
 }
 
-// now is the run as the API server has it.
+// now returns the run in the API server.
 func (r *twoReaders) now() *assayv1alpha1.BenchmarkRun {
 	r.t.Helper()
 	run := &assayv1alpha1.BenchmarkRun{}
@@ -128,14 +128,14 @@ func (r *twoReaders) now() *assayv1alpha1.BenchmarkRun {
 	return run
 }
 
-// A run that is deleted before it was accepted never ends, and nobody holds it until its operator has seen it go.
-func TestNothingIsNotedOfARunThatIsFoundToBeGone(t *testing.T) {
+// A run that is deleted before its acceptance has no finalizer, so that the operator may never observe its deletion.
+func TestRead_DeletedRunIsForgotten(t *testing.T) {
 	r := newTwoReaders(t)
 	r.write("0/4", false)
 	run := r.now()
 	r.Observer.Memory.Note(run, func(n *observe.Notes) { n.Expands = true })
 	if r.read(); !r.Observer.Memory.Noted(run).Expands {
-		t.Fatal("what was noted of a run that is there is forgotten")
+		t.Fatal("the notes of an existing run were removed")
 	}
 	for _, c := range []client.Client{r.cache, r.live} {
 		if err := c.Delete(t.Context(), run.DeepCopy()); err != nil {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A status that will never be taken is written without results; one that may be taken later is not.
-func TestWhichStatusesAreRefusedForGood(t *testing.T) {
+// Results are removed only from a status that will always be rejected, not after an error that may be transient.
+func TestRefused_ErrorsOfStatusWrites(t *testing.T) {
 	runs := schema.GroupResource{Resource: "benchmarkruns"}
 	for sentence, tc := range map[string]struct {
 		err  error
@@ -20,7 +20,7 @@ func TestWhichStatusesAreRefusedForGood(t *testing.T) {
 		"the API server: too large":    {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), true},
 		"etcd: too large":              {errors.New("etcdserver: request is too large"), true},
 		"the connection: too large":    {errors.New("trying to send message larger than max (2097200 vs. 2097152)"), true},
-		"somebody else wrote":          {apierrors.NewConflict(runs, "scan", errors.New("modified")), false},
+		"a conflict":                   {apierrors.NewConflict(runs, "scan", errors.New("modified")), false},
 		"the run is gone":              {apierrors.NewNotFound(runs, "scan"), false},
 		"the API server has no answer": {apierrors.NewServiceUnavailable("away"), false},
 	} {

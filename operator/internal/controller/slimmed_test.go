@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/test/slimmed"
 )
 
-// An event of what the caches keep of an object concerns the runs, schedules and nodes that one of the whole object does.
-func TestAnEventConcernsTheSameThroughTheCaches(t *testing.T) {
+// An event with a slimmed object maps to the same requests as one with the whole object.
+func TestWatches_CachedObjectsMapToTheSameRequests(t *testing.T) {
 	runs := func(reader client.Reader) *Reconciler {
 		return &Reconciler{Observer: &observe.Observer{Client: reader}}
 	}
@@ -58,12 +58,12 @@ func TestAnEventConcernsTheSameThroughTheCaches(t *testing.T) {
 				}
 				whole, kept := through(cluster), through(slimmed.Reader{All: cluster})
 				if !slices.Equal(whole, kept) {
-					t.Fatalf("seed %d: it concerns %v, and through the caches %v", seed, whole, kept)
+					t.Fatalf("seed %d: requests %v, and through the caches %v", seed, whole, kept)
 				}
 				found += len(whole)
 			}
 			if found == 0 {
-				t.Error("no event concerned anybody")
+				t.Error("no event had requests")
 			}
 		})
 	}

@@ -20,9 +20,9 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Whoever deletes a run with --cascade=orphan leaves its workflows behind. Of a run without a lease nobody else looks after them, a
-// suspended one never ends, and a quota of runs does not count them.
-func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
+// kubectl delete --cascade=orphan orphans the Workflows of a run. Without a lease nothing else stops them, a suspended one never ends, and a
+// quota of runs does not count them.
+func TestSweep_OrphanedWorkflowsAreDeleted(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{assayv1alpha1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -72,10 +72,10 @@ func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 			names = append(names, flows.Items[i].Name)
 		}
 		if slices.Sort(names); !slices.Equal(names, tc.want) {
-			t.Errorf("%s: what stays is %v, want %v", sentence, names, tc.want)
+			t.Errorf("%s: remaining Workflows %v, want %v", sentence, names, tc.want)
 		}
 	}
 	if asked := runOf(t.Context(), flow("scan-w000", "scan", "first")); len(asked) != 1 || asked[0].NamespacedName != scan {
-		t.Errorf("what an operator that begins finds of a workflow without an owner makes it look at %v", asked)
+		t.Errorf("requests for an orphaned Workflow after a start: %v", asked)
 	}
 }

@@ -14,13 +14,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// request is of what a text such as "lab/scan" names.
+// request parses a text such as "lab/scan".
 func request(namespace string, number int) ctrl.Request {
 	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: fmt.Sprint(number)}}
 }
 
-// Somebody with thousands of runs, each of which has something to be looked at all the time, must not keep the operator from the others'.
-func TestNamespacesTakeTurns(t *testing.T) {
+// A namespace with thousands of runs that are requeued permanently must not delay those of other namespaces.
+func TestControllerOptions_NamespacesAlternate(t *testing.T) {
 	add := func(namespace string, from, to int) (out []ctrl.Request) {
 		for i := from; i < to; i++ {
 			out = append(out, request(namespace, i))
@@ -29,17 +29,17 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	}
 	for sentence, tc := range map[string]struct {
 		added []ctrl.Request
-		// again is added whenever an object of crowd was looked at, as by an event.
+		// again adds each item of crowd again after its reconcile.
 		again bool
-		// place is which pass is that of lab/0, from 1 on.
+		// place is the number of the reconcile of lab/0, from 1.
 		place int
 	}{
 		"alone":                            {add("lab", 0, 1), false, 1},
 		"behind one other":                 {slices.Concat(add("crowd", 0, 1), add("lab", 0, 1)), false, 2},
 		"behind five thousand of another":  {slices.Concat(add("crowd", 0, 5000), add("lab", 0, 1)), false, 2},
-		"where they come back at once":     {slices.Concat(add("crowd", 0, 5000), add("lab", 0, 1)), true, 2},
+		"where they are requeued at once":  {slices.Concat(add("crowd", 0, 5000), add("lab", 0, 1)), true, 2},
 		"behind some of two others":        {slices.Concat(add("crowd", 0, 50), add("mob", 0, 50), add("lab", 0, 1)), false, 3},
-		"as the third of its own":          {slices.Concat(add("lab", 1, 3), add("crowd", 0, 50), add("lab", 0, 1)), false, 5},
+		"as the third of its namespace":    {slices.Concat(add("lab", 1, 3), add("crowd", 0, 50), add("lab", 0, 1)), false, 5},
 		"where it was added a second time": {slices.Concat(add("crowd", 0, 9), add("lab", 0, 1), add("lab", 0, 1)), false, 2},
 	} {
 		queue := controllerOptions(1).NewQueue("", workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
@@ -58,19 +58,19 @@ func TestNamespacesTakeTurns(t *testing.T) {
 			}
 		}
 		if place != tc.place {
-			t.Errorf("%s: it is the pass number %d, want %d", sentence, place, tc.place)
+			t.Errorf("%s: reconcile number %d, want %d", sentence, place, tc.place)
 		}
 		for _, item := range tc.added {
 			if seen[item] == 0 || seen[item] > 1 && !tc.again {
-				t.Errorf("%s: %s is looked at %d times", sentence, item, seen[item])
+				t.Errorf("%s: %s is reconciled %d times", sentence, item, seen[item])
 			}
 		}
 		queue.ShutDown()
 	}
 }
 
-// Nodes are of no namespace, and have one controller.
-func TestEveryControllerOfNamespacedObjectsTakesTurns(t *testing.T) {
+// Nodes have no namespace, and one controller.
+func TestControllerOptions_AreUsedByEveryNamespacedController(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -91,11 +91,11 @@ func TestEveryControllerOfNamespacedObjectsTakesTurns(t *testing.T) {
 			case takes:
 				took = append(took, name)
 			case name != "nodelease":
-				t.Errorf("%s: the controller %q has a queue of its own: give it WithOptions(controllerOptions(…))", file, name)
+				t.Errorf("%s: the controller %q does not share the queue: add WithOptions(controllerOptions(…))", file, name)
 			}
 		}
 	}
 	if slices.Sort(took); !slices.Equal(took, []string{"benchmarkrun", "benchmarkschedule"}) {
-		t.Errorf("namespaces take turns with %v", took)
+		t.Errorf("controllers with shared queues: %v", took)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Path of the page, and the port that the chart's operator has it on.
+// Path is the path of the page; Port is the port in the chart's operator deployment.
 const (
 	Path = "/dependencies"
 	Port = 8082
@@ -31,19 +31,19 @@ const (
 
 const metricsPath = "/metrics"
 
-// Report is the page.
+// Report is the JSON body of the page.
 type Report struct {
 	Ledger     Finding `json:"ledger"`
 	Engine     Finding `json:"engine"`
 	Prometheus Finding `json:"prometheus"`
 }
 
-// Finding is how one dependency stands.
+// Finding is the state of one dependency.
 type Finding struct {
 	// Name is the product, where it depends on the installation.
 	Name string `json:"name,omitempty"`
 	OK   bool   `json:"ok"`
-	// Reason is the condition reason that runs have meanwhile; empty when OK.
+	// Reason is the condition reason of runs while the dependency fails; empty if OK.
 	Reason string `json:"reason,omitempty"`
 	// Found is the state, and Remedy the repair.
 	Found  string `json:"found"`
@@ -65,7 +65,7 @@ type Scrapes struct {
 	last  time.Time
 }
 
-// Filter is a filter of the metrics server.
+// Filter returns the metrics server's filter, which records each request for the metrics.
 func (s *Scrapes) Filter(*rest.Config, *http.Client) (server.Filter, error) {
 	return func(_ logr.Logger, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +91,7 @@ type Engine struct {
 	State func() plan.EngineState
 }
 
-// Page answers questions over HTTP.
+// Page serves the state of the dependencies over HTTP.
 type Page struct {
 	store   store.Store
 	engine  Engine
@@ -100,22 +100,22 @@ type Page struct {
 	started time.Time
 }
 
-// New returns the page of an operator that starts now.
+// New returns the page of an operator whose start time is the clock's current time.
 func New(store store.Store, engine Engine, scrapes *Scrapes, clock clock.PassiveClock) *Page {
 	return &Page{store: store, engine: engine, scrapes: scrapes, clock: clock, started: clock.Now()}
 }
 
-// readTimeout bounds how long a question may take to arrive.
+// readTimeout limits the time to read a request.
 const readTimeout = 10 * time.Second
 
-// Server serves the page and nothing else, from operators that stand by as well.
+// Server returns an HTTP server for the page alone. It runs on standby replicas as well.
 func (p *Page) Server(address string) *manager.Server {
 	mux := http.NewServeMux()
 	mux.Handle(Path, p)
 	return &manager.Server{Name: "dependencies", Server: &http.Server{Addr: address, Handler: mux, ReadTimeout: readTimeout}}
 }
 
-// ServeHTTP looks now, and answers with a Report.
+// ServeHTTP checks the dependencies and responds with a Report.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
@@ -124,7 +124,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = encoder.Encode(p.Report(r.Context()))
 }
 
-// Report looks now.
+// Report checks all dependencies now.
 func (p *Page) Report(ctx context.Context) Report {
 	return Report{Ledger: p.ledger(ctx), Engine: p.executes(), Prometheus: p.prometheus()}
 }
@@ -156,7 +156,7 @@ func (p *Page) executes() Finding {
 	if state := p.engine.State(); state.Problem != "" {
 		return Finding{Name: p.engine.Name, Reason: state.Problem, Found: state.Message}
 	}
-	return Finding{Name: p.engine.Name, OK: true, Found: "has every kind and field that is needed"}
+	return Finding{Name: p.engine.Name, OK: true, Found: "has every required kind and field"}
 }
 
 // prometheus reports when the metrics were read last. Runs do not need it.

@@ -17,10 +17,10 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// overwrites is in place of a code where the store ignores what is asked of it.
+// overwrites, used in place of an error code, makes the store ignore preconditions and overwrite objects.
 const overwrites = "overwrites"
 
-// store answers as a real one does, but for signed links: empty code is a store without fault.
+// newStore returns an S3 client of a fake server without signed links. An empty code makes every request succeed.
 func newStore(t *testing.T, code *string) store.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func newStore(t *testing.T, code *string) store.Store {
 	return opened
 }
 
-func TestThePageFollowsWhatItLooksAt(t *testing.T) {
+func TestPage_FollowsTheState(t *testing.T) {
 	code, engine := "", plan.EngineState{}
 	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	scrapes := &Scrapes{Clock: clock}
@@ -84,27 +84,27 @@ func TestThePageFollowsWhatItLooksAt(t *testing.T) {
 			strings.Contains(r.Ledger.Remedy, "object-stores.md")
 	})
 	code, engine.Problem, engine.Message = "SignatureDoesNotMatch", assayv1alpha1.ReasonEngineMissing, "no engine"
-	want("with a wrong key and without an engine", func(r Report) bool {
+	want("wrong key and no engine", func(r Report) bool {
 		return !r.Ledger.OK && r.Ledger.Reason == assayv1alpha1.ReasonLedgerCredentials && strings.Contains(r.Ledger.Remedy, "secret key") &&
 			!r.Engine.OK && r.Engine.Found == "no engine"
 	})
 	code, engine.Problem = "", ""
 	want("once both are repaired", func(r Report) bool { return r.Ledger.OK && r.Engine.OK })
 	code = overwrites
-	want("with a store that writes over what exists", func(r Report) bool {
+	want("store that allows overwrites", func(r Report) bool {
 		return !r.Ledger.OK && r.Ledger.Reason == assayv1alpha1.ReasonLedgerUnsuitable && strings.Contains(r.Ledger.Found, "http://127.0.0.1") &&
 			strings.Contains(r.Ledger.Found, "If-None-Match") && strings.Contains(r.Ledger.Remedy, "object-stores.md")
 	})
 	code = ""
 
 	clock.Step(scrapePatience)
-	want("when nobody read the metrics", func(r Report) bool {
+	want("no scrape yet", func(r Report) bool {
 		return !r.Prometheus.OK && strings.Contains(r.Prometheus.Remedy, "prometheus.mode=bundled")
 	})
 	get(metrics, "/dependencies")
-	want("when somebody read another page", func(r Report) bool { return !r.Prometheus.OK })
+	want("request for another page", func(r Report) bool { return !r.Prometheus.OK })
 	get(metrics, "/metrics")
-	want("when somebody read them", func(r Report) bool { return r.Prometheus.OK })
+	want("after a scrape", func(r Report) bool { return r.Prometheus.OK })
 	clock.Step(2 * scrapePatience)
-	want("when somebody stopped to", func(r Report) bool { return !r.Prometheus.OK && strings.Contains(r.Prometheus.Found, "for 10m") })
+	want("after the last scrape became old", func(r Report) bool { return !r.Prometheus.OK && strings.Contains(r.Prometheus.Found, "for 10m") })
 }

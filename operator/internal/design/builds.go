@@ -9,20 +9,20 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// buildsStream is the random stream of the order of the builds; that of the trials uses another one with the same seed.
+// buildsStream is the random stream for the order of builds; the order of trials uses another stream with the same seed.
 const buildsStream = 0x6275696c6473
 
-// BuildTurn is one of the builds of the arms that have so many, on a node.
+// BuildTurn identifies one build of the arms with a number of builds, on a node.
 type BuildTurn struct {
 	Builds, Index int
 	Node          string
 }
 
-// LostTurn is a cell of a block, of an arm with several builds, that left nothing to judge.
+// LostTurn is a cell of a block, of an arm with several builds, without usable results.
 type LostTurn struct{ Block, Point, Arm string }
 
-// buildTurns counts the turns that builds had in the blocks of a purpose, by the cells that are left to judge. What was lost was no
-// turn, so that the blocks in its place are of the builds that lost theirs.
+// buildTurns counts the turns of builds in the blocks of a purpose, by cells with usable results. Lost cells are not counted, so that the
+// replacement blocks run the builds that lost theirs.
 func buildTurns(exp *experiment.Experiment, waves []record.Wave, purpose record.Purpose, findings Findings) map[BuildTurn]int {
 	if exp.CellsPerBlock() == len(exp.Cells) {
 		return nil // Every arm is one build.
@@ -54,7 +54,7 @@ func buildTurns(exp *experiment.Experiment, waves []record.Wave, purpose record.
 	return out
 }
 
-// place is an arm at a point, by their numbers.
+// place identifies an arm at a point, by index.
 type place struct{ point, arm int }
 
 func buildNames(cells []record.Cell) map[place][]string {
@@ -73,9 +73,9 @@ func nodeOf(block record.Block) string {
 	return block.Lease.Node
 }
 
-// dealt are the builds of a wave's blocks: by how many an arm has, which of them each block runs. Arms with as many builds have them in
-// the same order: the i-th build of one always meets the i-th of the other, and what a pair of builds differs by is one accident that
-// the analysis sees as often as there are builds.
+// dealt assigns builds to a wave's blocks: for each number of builds of an arm, the build of each block. Arms with equally many builds use
+// the same order, so the i-th build of one arm always meets the i-th of the other, and the layout effect of a pair of builds occurs in the
+// analysis as often as there are builds.
 func dealt(exp *experiment.Experiment, wave int, cells []record.Cell, nodes []string, had map[BuildTurn]int) map[int][]int {
 	places := map[int]int{}
 	for _, builds := range buildNames(cells) {
@@ -94,12 +94,12 @@ func dealt(exp *experiment.Experiment, wave int, cells []record.Cell, nodes []st
 	return out
 }
 
-// deal gives every block of a wave one of so many builds.
+// deal assigns one build to every block of a wave.
 type deal struct {
 	// nodes and of are the node and the build of every block.
 	nodes []string
 	of    []int
-	// worth is how many cells a block runs of its build; total and onNode count those that builds have had.
+	// worth is the number of cells of a build in a block; total and onNode count the turns of builds so far.
 	worth  int
 	total  []int
 	onNode map[string][]int
@@ -122,8 +122,8 @@ func dealing(builds, worth int, nodes []string, had map[BuildTurn]int) *deal {
 	return out
 }
 
-// next gives a block the build that had the fewest turns, of several the one that had the fewest on its node, and of these the first in
-// the order drawn for the round. So every build is tried as often as any other, and none is tied to a place of the wave.
+// next assigns to a block the build with the fewest turns; among equals the one with the fewest turns on its node, then the first in the
+// order drawn for the round. Every build is thus tried equally often, and none is bound to a place of the wave.
 func (d *deal) next(block int, drawn []int) {
 	here := d.onNode[d.nodes[block]]
 	build := slices.MinFunc(drawn, func(a, b int) int {
@@ -134,8 +134,8 @@ func (d *deal) next(block int, drawn []int) {
 	here[build] += d.worth
 }
 
-// spread exchanges builds between blocks of two nodes as long as that brings the turns on each closer together, so that no build is
-// tied to a node. Every exchange lowers the sum of squares of all turns on nodes, so that there is an end.
+// spread exchanges builds between blocks of two nodes while that balances the turns on the nodes, so that no build is bound to a node.
+// Every exchange lowers the sum of squares of the turns on nodes, so it terminates.
 func (d *deal) spread() {
 	for i := range d.of {
 		here := d.onNode[d.nodes[i]]
@@ -153,7 +153,7 @@ func (d *deal) spread() {
 	}
 }
 
-// takingTurns leaves of the cells of a block one build of every arm that has several.
+// takingTurns selects from the cells of a block one build of every arm with several builds.
 func takingTurns(block int, turns map[int][]int, cells []record.Cell, part []int) []int {
 	of := map[place][]int{}
 	for _, i := range part {

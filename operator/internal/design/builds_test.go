@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// withBuilds is an experiment of two points whose arms are so many builds; 0 is one without a name.
+// withBuilds returns an experiment of two points whose arms have old and new builds; 0 means an unnamed one.
 func withBuilds(t *testing.T, old, new int, edit func(*assayv1alpha1.BenchmarkRunSpec)) *experiment.Experiment {
 	t.Helper()
 	list := func(n int) (out []assayv1alpha1.Build) {
@@ -42,7 +42,7 @@ func withBuilds(t *testing.T, old, new int, edit func(*assayv1alpha1.BenchmarkRu
 	return exp
 }
 
-func TestBuildsTakeTurns(t *testing.T) {
+func TestBuildWave_BuildsAlternate(t *testing.T) {
 	for _, tc := range []struct{ old, new int }{{4, 4}, {6, 3}, {0, 12}, {12, 12}} {
 		for seed := range int64(5) {
 			exp := withBuilds(t, tc.old, tc.new, func(spec *assayv1alpha1.BenchmarkRunSpec) {
@@ -94,8 +94,8 @@ func TestBuildsTakeTurns(t *testing.T) {
 	}
 }
 
-// whatIsLeft is what an analysis finds of the waves where some blocks never ran and some lost what all their trials measured.
-func whatIsLeft(exp *experiment.Experiment, waves []record.Wave, lost, unrun map[string]bool) Findings {
+// findingsAfter returns the findings of an analysis in which some blocks did not run and some lost all results.
+func findingsAfter(exp *experiment.Experiment, waves []record.Wave, lost, unrun map[string]bool) Findings {
 	var out Findings
 	for i := range waves {
 		for _, block := range waves[i].Blocks {
@@ -117,7 +117,7 @@ func whatIsLeft(exp *experiment.Experiment, waves []record.Wave, lost, unrun map
 	return out
 }
 
-// turnsHad counts the blocks that every build of every arm has left, and on every node.
+// turnsHad counts the remaining blocks of every build of every arm, in total and by node.
 func turnsHad(waves []record.Wave, gone map[string]bool) (overall, onNode map[string]map[string]int) {
 	overall, onNode = map[string]map[string]int{}, map[string]map[string]int{}
 	add := func(to map[string]map[string]int, of, build string) {
@@ -145,7 +145,7 @@ func turnsHad(waves []record.Wave, gone map[string]bool) (overall, onNode map[st
 	return overall, onNode
 }
 
-// apart is how many turns the build with most has more than the one with fewest.
+// apart returns the difference between the most and the fewest turns of a build.
 func apart(had map[string]int, builds int) int {
 	counts := slices.Collect(maps.Values(had))
 	if len(counts) < builds {
@@ -154,7 +154,7 @@ func apart(had map[string]int, builds int) int {
 	return slices.Max(counts) - slices.Min(counts)
 }
 
-func TestWhateverIsLostEveryBuildIsTriedAsOftenAsAnyOther(t *testing.T) {
+func TestCourse_LostBlocksLeaveBuildsBalanced(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		arms := map[string]int{"old": 2 + random.IntN(4), "new": 2 + random.IntN(4)}
@@ -172,11 +172,11 @@ func TestWhateverIsLostEveryBuildIsTriedAsOftenAsAnyOther(t *testing.T) {
 		lost, unrun, gone := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		planned := 0
 		for {
-			step := (&Course{exp, waves, whatIsLeft(exp, waves, lost, unrun)}).Next()
+			step := (&Course{exp, waves, findingsAfter(exp, waves, lost, unrun)}).Next()
 			if step.Done {
 				break
 			}
-			// A node more or less, and not all blocks in one wave.
+			// Vary the number of nodes, and leave some blocks out of the wave.
 			step.Blocks = min(step.Blocks, 1+random.IntN(12))
 			wave, err := BuildStep(exp, len(waves), planned, step, nodes[:1+random.IntN(len(nodes))])
 			if err != nil {
@@ -185,7 +185,7 @@ func TestWhateverIsLostEveryBuildIsTriedAsOftenAsAnyOther(t *testing.T) {
 			waves, planned = append(waves, *wave), planned+len(wave.Blocks)
 			for i, block := range wave.Blocks {
 				switch {
-				case i == 0 || random.Float64() < 0.7: // No wave of which nothing is left.
+				case i == 0 || random.Float64() < 0.7: // A wave must have some result.
 				case random.IntN(2) == 0:
 					lost[block.ID], gone[block.ID] = true, true
 				default:
@@ -204,7 +204,7 @@ func TestWhateverIsLostEveryBuildIsTriedAsOftenAsAnyOther(t *testing.T) {
 	}
 }
 
-func TestNoBuildIsTiedToANode(t *testing.T) {
+func TestBuildWave_BuildsAreBalancedOverNodes(t *testing.T) {
 	for _, builds := range []int{2, 3, 4, 6} {
 		for nodes := 1; nodes <= 4; nodes++ {
 			exp := withBuilds(t, builds, builds, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.Seed = 7 })
@@ -226,7 +226,7 @@ func TestNoBuildIsTiedToANode(t *testing.T) {
 	}
 }
 
-func TestOfACellThatWasLostTheBuildComesAgain(t *testing.T) {
+func TestBuildStep_LostBuildIsRepeated(t *testing.T) {
 	exp := withBuilds(t, 4, 0, nil)
 	wave, err := BuildWave(exp, 0, 0, 12, []Lane{{}})
 	if err != nil {
@@ -253,21 +253,21 @@ func TestOfACellThatWasLostTheBuildComesAgain(t *testing.T) {
 	}
 }
 
-func TestConfirmingBlocksHaveTurnsOfTheirOwn(t *testing.T) {
+func TestBuildStep_ConfirmingBlocksCountSeparately(t *testing.T) {
 	exp := withBuilds(t, 4, 4, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Retry.Limit = ptr.To[int32](0) })
-	exp.Plan.Design.Confirm = &experiment.Confirm{Blocks: 4} // Only the planner is asked, which needs no gate.
+	exp.Plan.Design.Confirm = &experiment.Confirm{Blocks: 4} // The planner needs no gate.
 	wave, err := BuildWave(exp, 0, 0, 12, []Lane{{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two blocks of one build are lost for good, and what is left has an answer.
+	// Two blocks of one build are permanently lost, and the rest gives a verdict.
 	lost := map[string]bool{wave.Blocks[0].ID: true}
 	for _, block := range wave.Blocks[4:] {
 		if wave.Cells[block.Order[0]].Build == wave.Cells[wave.Blocks[0].Order[0]].Build {
 			lost[block.ID] = true
 		}
 	}
-	findings := whatIsLeft(exp, []record.Wave{*wave}, lost, nil)
+	findings := findingsAfter(exp, []record.Wave{*wave}, lost, nil)
 	findings.Screened = experiment.VerdictGo
 	confirming, err := BuildStep(exp, 1, 12, (&Course{exp, []record.Wave{*wave}, findings}).Next(), []Lane{{}})
 	if err != nil {
@@ -279,14 +279,14 @@ func TestConfirmingBlocksHaveTurnsOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestTheBudgetCountsOneBuildPerBlock(t *testing.T) {
+func TestNext_BudgetCountsOneBuildPerBlock(t *testing.T) {
 	exp := withBuilds(t, 12, 12, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Budget.Trials = 12 * 2 * 2 * 2 })
 	if step := Begin(exp).Next(); step.Blocks != 12 {
 		t.Errorf("step %+v, want 12 blocks", step)
 	}
 }
 
-func TestAWaveDrawsLayoutsUnlessTheyAreFixed(t *testing.T) {
+func TestBuildWave_LayoutSeedUnlessFixed(t *testing.T) {
 	for layout, want := range map[assayv1alpha1.Layout]bool{"": true, assayv1alpha1.LayoutRandomize: true, assayv1alpha1.LayoutFixed: false} {
 		exp := withBuilds(t, 0, 0, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.Layout, spec.Design.Seed = layout, 7 })
 		wave, err := BuildWave(exp, 0, 0, 3, []Lane{{}})
@@ -299,7 +299,7 @@ func TestAWaveDrawsLayoutsUnlessTheyAreFixed(t *testing.T) {
 	}
 }
 
-func TestImagesOfBuildsAreCopied(t *testing.T) {
+func TestImages_OfBuilds(t *testing.T) {
 	exp := withBuilds(t, 0, 0, func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Arms[1].Builds = []assayv1alpha1.Build{{Name: "a", Image: "lab/tool:a"}, {Name: "b", Image: "lab/tool:b", Program: "/tool-b"},
 			{Name: "c", Program: "/tool-c"}}

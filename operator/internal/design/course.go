@@ -17,7 +17,7 @@ type Course struct {
 	Found      Findings
 }
 
-// Begin is the course of an experiment without waves.
+// Begin returns the course of an experiment without waves.
 func Begin(exp *experiment.Experiment) *Course { return &Course{Experiment: exp} }
 
 // Next decides the next step. It is the whole of the stopping rule, for the operator, the local executor and the calibration alike. It does
@@ -43,9 +43,9 @@ func (c *Course) Lay(step Step, lanes []Lane, fits Fits) (*record.Wave, error) {
 		if !errors.As(err, &large) || step.Blocks <= 1 {
 			return wave, err
 		}
-		// Most of the size is proportional to the number of blocks. More was found than is allowed, so that these are fewer.
+		// The size is mostly proportional to the number of blocks, so reduce it by the ratio of the allowed size to the size found.
 		fewer := step.Blocks * large.Allowed / large.Found
-		// Where it is not, what each block of the last try took tells: the rest may be nearly all that is allowed.
+		// If that does not suffice, estimate the size per block from the last attempt, because the fixed part may be nearly all of the limit.
 		if per := before.Found - large.Found; before.What == large.What && per > 0 {
 			fewer = min(fewer, step.Blocks-((large.Found-large.Allowed)*(before.Blocks-step.Blocks)+per-1)/per)
 		}

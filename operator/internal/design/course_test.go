@@ -22,23 +22,23 @@ func courseOf(edit func(*experiment.Plan)) *Course {
 	return Begin(exp)
 }
 
-func TestACourseIsFollowedToItsEnd(t *testing.T) {
+func TestFollow_WavesUntilDone(t *testing.T) {
 	broken := errors.New("the runner is gone")
 	valid := func(n int) Findings { return Findings{Valid: n} }
 	cases := map[string]struct {
 		edit     func(*experiment.Plan)
 		findings []Findings
-		// stops and breaks are the waves at which that happens, counted from 1.
+		// stops and breaks are the waves in which execution stops or fails, counted from 1.
 		stops, breaks int
 		blocks        []int
 		done          bool
 		err           string
 	}{
 		"a fixed design is one wave":                 {nil, []Findings{valid(4)}, 0, 0, []int{4}, true, ""},
-		"what was lost is measured again":            {nil, []Findings{{Valid: 3, Lost: 1}, valid(4)}, 0, 0, []int{4, 1}, true, ""},
-		"stopped, it says what is still asked for":   {nil, []Findings{{Valid: 1, Lost: 3}}, 1, 0, []int{4}, false, ""},
+		"lost blocks are measured again":             {nil, []Findings{{Valid: 3, Lost: 1}, valid(4)}, 0, 0, []int{4, 1}, true, ""},
+		"stopped, it reports the missing blocks":     {nil, []Findings{{Valid: 1, Lost: 3}}, 1, 0, []int{4}, false, ""},
 		"stopped with all it asks for, it is done":   {nil, []Findings{valid(4)}, 1, 0, []int{4}, true, ""},
-		"what goes wrong ends it":                    {nil, []Findings{{Valid: 3, Lost: 1}, {}}, 0, 2, []int{4, 1}, false, "the runner is gone"},
+		"an error ends it":                           {nil, []Findings{{Valid: 3, Lost: 1}, {}}, 0, 2, []int{4, 1}, false, "the runner is gone"},
 		"a first wave that cannot be is no good end": {func(p *experiment.Plan) { p.Budget.Trials = 1 }, nil, 0, 0, nil, true, "0 blocks"},
 	}
 	for name, tc := range cases {
@@ -68,8 +68,8 @@ func TestACourseIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
-// The operator reads a course anew in every pass. It comes by the same waves as who follows it from one end to the other.
-func TestACourseThatIsReadAnewGoesTheSameWay(t *testing.T) {
+// The operator reads a course anew in every reconcile. It must plan the same waves as Follow.
+func TestCourse_ReadAnewPlansTheSameWaves(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		findings := func(wave *record.Wave, before Findings) Findings {

@@ -10,7 +10,7 @@ import (
 
 // TooLarge is the error of a wave that is too large to be stored or executed. With fewer blocks it may fit.
 type TooLarge struct {
-	// What is too large, and its size and limit in bytes.
+	// What names the object; Found and Allowed are its size and its limit in bytes.
 	What           string
 	Found, Allowed int
 	Blocks         int

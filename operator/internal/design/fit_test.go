@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestAStepIsCutToWhatFits(t *testing.T) {
+func TestLay_StepIsCutToFit(t *testing.T) {
 	exp := &experiment.Experiment{Cells: []record.Cell{{}}, Points: []record.Point{{}}, Arms: []record.Arm{{Name: "only"}}}
 	exp.Plan.Design.Seed = 1
 	limit := func(fixed, perBlock, allowed int) Fits {
@@ -27,7 +27,7 @@ func TestAStepIsCutToWhatFits(t *testing.T) {
 	}{
 		"anything fits":                        {nil, 1000, ""},
 		"all of it fits":                       {limit(10, 1, 1010), 1000, ""},
-		"as many as fit beside what is fixed":  {limit(500, 10, 2000), 150, ""},
+		"as many as fit beside the fixed part": {limit(500, 10, 2000), 150, ""},
 		"next to nothing fits beside it":       {limit(990_000, 400, 1_000_000), 25, ""},
 		"exactly one":                          {limit(500, 10, 510), 1, ""},
 		"not even one":                         {limit(500, 10, 509), 0, "the Workflow of 1 block"},
@@ -44,7 +44,7 @@ func TestAStepIsCutToWhatFits(t *testing.T) {
 				counted = nil
 			}
 			wave, err := Begin(exp).Lay(Step{Purpose: record.Screen, Blocks: 1000}, []Lane{{Node: "a"}}, counted)
-			// Each of them builds a megabyte.
+			// Limit the tries, because each builds a megabyte.
 			if tries > 5 {
 				t.Errorf("%d tries", tries)
 			}
@@ -57,7 +57,7 @@ func TestAStepIsCutToWhatFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The cut is a little cautious, and never by much.
+			// The cut may be slightly too small.
 			if got := len(wave.Blocks); got > tc.want || got < tc.want*95/100 {
 				t.Errorf("%d blocks, want about %d", got, tc.want)
 			}
@@ -65,8 +65,8 @@ func TestAStepIsCutToWhatFits(t *testing.T) {
 	}
 }
 
-// A run that asks for more blocks than four digits can number gets them, each with a name of its own.
-func TestBlocksAreNumberedBeyondFourDigits(t *testing.T) {
+// A run with more blocks than four digits can number gets them, each with a unique name.
+func TestBuildWave_BlockNumbersBeyondFourDigits(t *testing.T) {
 	exp := &experiment.Experiment{Cells: []record.Cell{{}}, Points: []record.Point{{}}, Arms: []record.Arm{{Name: "only"}}}
 	exp.Plan.Design.Blocks = experiment.Blocks{Min: 12000, Max: 12000}
 	exp.Plan.Budget.Trials = 1 << 30

@@ -11,8 +11,8 @@ import (
 // imagesFolder is where pods mount the copies of images.
 const imagesFolder = "/assay/images"
 
-// Images are those that the arms take their programs from, in the order of the cells; none when they have none of their own.
-// The same experiment has the same images in every wave.
+// Images returns the images that the programs of the arms are copied from, in the order of the cells; nil if the arms have none. They are
+// the same in every wave of an experiment.
 func Images(exp *experiment.Experiment) []record.Image {
 	var out []record.Image
 	for _, cell := range exp.Cells {

@@ -13,11 +13,11 @@ type Lane struct {
 	Token int64
 }
 
-// LaneOf is the lane of the i-th block of a wave. Blocks go round the lanes, so that a node that fails half-way takes the
-// same share of every point with it.
+// LaneOf returns the lane of the i-th block of a wave. Blocks alternate over the lanes, so that a node that fails half-way loses the
+// same share of every point.
 func LaneOf(block int, lanes []Lane) Lane { return lanes[block%len(lanes)] }
 
-// LanesOf are the lanes that a wave was planned on, as LaneOf takes them; none for a wave without leases.
+// LanesOf returns the lanes of a planned wave, in the order of LaneOf; nil for a wave without leases.
 func LanesOf(wave *record.Wave) []Lane {
 	var out []Lane
 	for _, block := range wave.Blocks {
@@ -31,7 +31,7 @@ func LanesOf(wave *record.Wave) []Lane {
 	return out
 }
 
-// lease is what the lane's blocks may run under; nil without one.
+// lease returns the lease of the lane's blocks; nil without one.
 func (l Lane) lease() *record.Lease {
 	if l.Token == 0 {
 		return nil

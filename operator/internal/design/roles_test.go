@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestAWaveCarriesRolesAndImages(t *testing.T) {
+func TestBuildWave_HasRolesAndImages(t *testing.T) {
 	exp := testExperiment(1, 3, experiment.OrderABBA, 0)
 	exp.Plan.Workload.Output.Format, exp.Plan.Workload.TimeoutSeconds = "AssayResult", 60
 	grace, none := 2.0, 0.0
@@ -40,7 +40,7 @@ func TestAWaveCarriesRolesAndImages(t *testing.T) {
 	}
 	read, err := record.ParseWave(raw)
 	if err != nil {
-		t.Fatalf("what is planned is no wave: %v", err)
+		t.Fatalf("the planned wave is invalid: %v", err)
 	}
 	if diff := cmp.Diff(roles, read.Workload.Roles); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)

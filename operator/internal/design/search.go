@@ -8,14 +8,14 @@ import (
 	"assay.dev/assay/operator/internal/search"
 )
 
-// SearchedArm is what is known of one arm's loads.
+// SearchedArm holds the levels of one arm's search.
 type SearchedArm struct {
 	Arm    string
 	Levels []search.Level
 }
 
-// search asks for the loads that every arm wants to try next, side by side in the same blocks. Fresh blocks wait until no arm
-// has anything else to try, so that a wave has one purpose.
+// search plans the loads that every arm tries next, in shared blocks. Fresh blocks wait until no arm has another load to try, because a
+// wave has one purpose.
 func (t *target) search() Step {
 	known := map[string][]search.Level{}
 	for _, arm := range t.findings.Search {

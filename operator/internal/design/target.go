@@ -11,30 +11,30 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Findings are what the design needs of the newest analysis. The zero value means that there is none yet.
+// Findings are the results of the newest analysis that the design needs. The zero value stands for a missing analysis.
 type Findings struct {
-	// Screened is what the screening blocks alone say.
+	// Screened is the verdict of the screening blocks alone.
 	Screened experiment.Verdict
 	// Valid is the fewest valid blocks of any point and arm in screening waves, Lost the blocks of these waves in which a
 	// trial was lost to noise or infrastructure, and not to the program.
 	Valid, Lost int
 	// HalfWidth is the widest relative half width of a Blocking gate's interval; nil without one.
 	HalfWidth *float64
-	// ConfirmValid and ConfirmLost are the same for confirming waves.
+	// ConfirmValid and ConfirmLost are the same counts for confirming waves.
 	ConfirmValid, ConfirmLost int
-	// Cut and ConfirmCut are the blocks of these waves that were not executed to their end, because their pod or node was lost. Others take
-	// their place whatever they measured before, and blocks.max does not count them: whoever asks for ten blocks gets ten whole ones.
+	// Cut and ConfirmCut are the blocks of these waves that were interrupted because their pod or node was lost. They are always replaced
+	// and do not count towards blocks.max, so that a run gets the requested number of complete blocks.
 	Cut, ConfirmCut int
-	// Unrun are the blocks that left no attempt at all: their node was lost, or the run suspended, before they began. They
-	// count as if they had never been planned.
+	// Unrun are the blocks without any attempt, because their node was lost or the run was suspended before they started. They
+	// count as not planned.
 	Unrun []string
-	// LostTurns are what Lost and ConfirmLost count, one by one, of arms with several builds.
+	// LostTurns lists the losses of Lost and ConfirmLost for arms with several builds.
 	LostTurns []LostTurn
-	// Search is what is known of every arm's loads.
+	// Search holds the levels of every arm's search.
 	Search []SearchedArm
 }
 
-// Step is what the design asks for next: blocks for a purpose, or nothing more.
+// Step is the next step of the design: blocks for a purpose, or the end.
 type Step struct {
 	// Done reports whether no further block is planned.
 	Done    bool
@@ -43,13 +43,13 @@ type Step struct {
 	Blocks int
 	// Cells is the number of blocks that each cell is part of; nil means that every cell is part of every block.
 	Cells map[int]int
-	// Avoid are nodes not to use if there are others: those of the screening whose verdict is to be confirmed.
+	// Avoid are nodes to use only if there are no others: those of the screening whose verdict is to be confirmed.
 	Avoid []string
-	// Earlier counts the blocks that nodes were given before.
+	// Earlier counts the blocks that nodes received before.
 	Earlier map[string]int
-	// BuildTurns counts the turns that builds had in blocks of this purpose.
+	// BuildTurns counts the turns of builds in blocks of this purpose.
 	BuildTurns map[BuildTurn]int
-	// Why is the reason for the blocks. If Done, it is what the design lacks, if anything.
+	// Why is the reason for the blocks. If Done, it is the unmet requirement of the design, if any.
 	Why string
 }
 
@@ -72,11 +72,11 @@ func (t *target) next(waves []record.Wave) Step {
 	return step
 }
 
-// tally counts what was planned and ran.
+// tally counts planned and executed blocks.
 type tally struct {
 	blocks, waves map[record.Purpose]int
 	trials        int
-	// idle counts the newest waves of which nothing ran.
+	// idle counts the newest waves without any executed block.
 	idle int
 }
 
@@ -100,7 +100,7 @@ func count(waves []record.Wave, unrun []string) tally {
 	return out
 }
 
-// setOf has each name once. There are as many as whoever writes an analysis wants, and as many blocks as whoever makes a run does.
+// setOf returns the set of names. A set keeps lookups fast, because an analysis may list any number of names.
 func setOf(names []string) map[string]bool {
 	out := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -115,7 +115,7 @@ type target struct {
 	tally    tally
 }
 
-// screen asks for screening blocks. Once confirmation has started, there are no more: what is confirmed must not change.
+// screen plans screening blocks. After confirmation has started there are no more, because the screened verdict must not change.
 func (t *target) screen() Step {
 	step := t.screenFurther()
 	if t.tally.waves[record.Confirm] > 0 && !step.Done {
@@ -145,11 +145,11 @@ func (t *target) screenFurther() Step {
 	return Step{Done: true, Why: short}
 }
 
-// replace asks for replacements of blocks that were lost to noise or infrastructure. Blocks in which the program failed are not replaced:
-// the failure is their result. The step is nil when nothing is missing or may be replaced; short is what is missing then.
+// replace plans replacements for blocks that were lost to noise or infrastructure. Blocks in which the program failed are not replaced,
+// because the failure is their result. The step is nil if no block is missing or replaceable; short is the reason then.
 func (t *target) replace(purpose record.Purpose, wanted, valid, lost, cut int) (step *Step, short string) {
-	// Blocks that never ran are always planned again. Waves after the first count as replacements; those of an adaptive design that
-	// grew count too, and its own rule asks for what is missing then.
+	// Blocks that did not run are always planned again. Waves after the first count as replacements, also those in which an adaptive
+	// design grew; its stopping rule requests the missing blocks then.
 	unrun := wanted - t.tally.blocks[purpose]
 	missing := max(min(wanted-valid, unrun+lost), unrun+cut)
 	if t.tally.waves[purpose] > t.exp.Plan.Retries && missing > max(unrun, 0) {
@@ -164,14 +164,14 @@ func (t *target) replace(purpose record.Purpose, wanted, valid, lost, cut int) (
 	return &Step{Purpose: purpose, Blocks: missing, Why: why}, short
 }
 
-// growth limits how many blocks one wave may add, because the half width that the number is computed from is itself an estimate.
+// growth limits the blocks that one wave may add, because the half width that determines the number is itself an estimate.
 const (
 	growthAtMost  = 2
 	growthAtLeast = 2
 )
 
-// narrow asks for the blocks until the interval is expected to be as narrow as required: its width is proportional to the inverse square
-// root of their number.
+// narrow plans the blocks until the expected interval is as narrow as required: its width is proportional to the inverse square root of
+// their number.
 func (t *target) narrow(planned int) Step {
 	design := t.exp.Plan.Design
 	asked, valid, more := design.Stop.RelativeHalfWidth, t.findings.Valid, 0
@@ -183,7 +183,7 @@ func (t *target) narrow(planned int) Step {
 	case width == nil:
 		more = max(experiment.MinBlocks, design.Blocks.Min) - valid
 	default:
-		// More than an integer holds, where next to nothing is asked for.
+		// A very small requested width could exceed an integer.
 		need := math.Ceil(float64(valid) * (*width / asked) * (*width / asked))
 		more = max(growthAtLeast, int(min(need, float64(growthAtMost*valid)))-valid)
 	}
@@ -203,7 +203,7 @@ func (t *target) narrow(planned int) Step {
 	return step
 }
 
-// further describes how many more blocks are expected to be needed.
+// further describes the number of further blocks that are expected to be needed.
 func (t *target) further(asked float64) string {
 	if t.findings.HalfWidth == nil || t.findings.Valid == 0 {
 		return ""
@@ -213,7 +213,7 @@ func (t *target) further(asked float64) string {
 	return "; about " + quantity.Decimals(max(1, more), 0) + " further blocks would do"
 }
 
-// reserved is the number of blocks that the budget must leave for the confirmation.
+// reserved returns the number of blocks that the budget must leave for confirmation.
 func (t *target) reserved() int {
 	if confirm := t.exp.Plan.Design.Confirm; confirm != nil {
 		return confirm.Blocks
@@ -221,7 +221,7 @@ func (t *target) reserved() int {
 	return 0
 }
 
-// confirm asks for fresh blocks once the screening has an answer. It is nil when there is nothing to confirm.
+// confirm plans fresh blocks once the screening has a verdict. It returns nil if there is nothing to confirm.
 func (t *target) confirm(shortOf string) *Step {
 	design := t.exp.Plan.Design
 	if design.Confirm == nil || t.findings.Screened != experiment.VerdictGo && t.findings.Screened != experiment.VerdictNoGo {
@@ -246,7 +246,7 @@ func (t *target) confirm(shortOf string) *Step {
 	return &out
 }
 
-// within reduces a step to what the budget allows, less the reserved blocks.
+// within reduces a step to the budget, less the reserved blocks.
 func (t *target) within(step Step, reserved int) Step {
 	perBlock := t.exp.Plan.Design.TrialsPerBlock(t.exp.CellsPerBlock())
 	room := (t.exp.Plan.Budget.Trials-t.tally.trials)/perBlock - reserved

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/search"
 )
 
-// waves are plans of so many blocks each, numbered on; a negative number confirms.
+// wavesOf returns waves with these numbers of blocks, numbered consecutively; a negative number is a confirming wave.
 func wavesOf(blocks ...int) []record.Wave {
 	var out []record.Wave
 	number := 0
@@ -31,7 +31,7 @@ func wavesOf(blocks ...int) []record.Wave {
 	return out
 }
 
-func TestNext(t *testing.T) {
+func TestNext_Steps(t *testing.T) {
 	fixed := func(*experiment.Plan) {}
 	stop := func(s *experiment.Plan) { s.Design.Stop = &experiment.Stop{RelativeHalfWidth: 0.01} }
 	hopeless := func(s *experiment.Plan) { s.Design.Stop = &experiment.Stop{RelativeHalfWidth: 1e-12} }
@@ -60,19 +60,19 @@ func TestNext(t *testing.T) {
 		"a replacement that was lost too":                      {fixed, wavesOf(10, 3), Findings{Valid: 8, Lost: 5}, "screen 2"},
 		"every arm is one short where two blocks lost another": {fixed, wavesOf(10), Findings{Valid: 9, Lost: 2}, "screen 1: in place of 1 block"},
 		"the last wave that may replace is enough":             {fixed, wavesOf(10, 2, 2, 2), Findings{Valid: 10, Lost: 6}, "done"},
-		"what was replaced is not replaced again":              {fixed, wavesOf(10, 3), Findings{Valid: 9, Lost: 3}, "done"},
+		"a replaced block is not replaced again":               {fixed, wavesOf(10, 3), Findings{Valid: 9, Lost: 3}, "done"},
 		"retry.limit bounds the waves that replace":            {fixed, wavesOf(10, 9, 8, 7), Findings{Valid: 4, Lost: 30}, "done: 6 blocks lost to noise or infrastructure, and retry.limit of 3"},
 		"blocks.max bounds the replacements":                   {fixed, wavesOf(10, 10, 9), Findings{Valid: 3, Lost: 26}, "screen 1"},
 		"and none is left":                                     {fixed, wavesOf(10, 10, 10), Findings{Valid: 3, Lost: 27}, "done: 7 blocks were lost to noise or infrastructure and blocks.max of 30"},
-		"what was cut short is replaced beyond blocks.max":     {exact, wavesOf(10), Findings{Valid: 9, Lost: 1, Cut: 1}, "screen 1: in place of 1 block"},
-		"whatever it measured before":                          {exact, wavesOf(10), Findings{Valid: 10, Cut: 1}, "screen 1: in place of 1 block"},
+		"an interrupted block is replaced beyond blocks.max":   {exact, wavesOf(10), Findings{Valid: 9, Lost: 1, Cut: 1}, "screen 1: in place of 1 block"},
+		"also with a valid result":                             {exact, wavesOf(10), Findings{Valid: 10, Cut: 1}, "screen 1: in place of 1 block"},
 		"a block is replaced once":                             {exact, wavesOf(10, 1), Findings{Valid: 11, Cut: 1}, "done"},
 		"again if the one in its place was cut short as well":  {exact, wavesOf(10, 1), Findings{Valid: 9, Lost: 2, Cut: 2}, "screen 1"},
 		"but none that noise took":                             {exact, wavesOf(10), Findings{Valid: 8, Lost: 2, Cut: 1}, "screen 1"},
 		"and not beyond retry.limit":                           {unretried, wavesOf(10), Findings{Valid: 10, Cut: 1}, "done: 1 block lost to noise or infrastructure, and retry.limit of 0"},
 		"an adaptive design does not count it either":          {stop, wavesOf(10, 10, 10), Findings{Valid: 29, Cut: 1, HalfWidth: width(0.02)}, "screen 1"},
 		"without retries nothing lost is replaced":             {noRetry, wavesOf(10), Findings{Valid: 7, Lost: 3}, "done: 3 blocks lost"},
-		"blocks that never ran are due all the same":           {noRetry, wavesOf(10), Findings{Valid: 8, Unrun: []string{record.BlockName(0, 8), record.BlockName(0, 9)}}, "screen 2"},
+		"blocks that never ran are planned again":              {noRetry, wavesOf(10), Findings{Valid: 8, Unrun: []string{record.BlockName(0, 8), record.BlockName(0, 9)}}, "screen 2"},
 		"a wave of which nothing ran is planned again":         {fixed, wavesOf(2), Findings{Unrun: []string{record.BlockName(0, 0), record.BlockName(0, 1)}}, "screen 10"},
 		"but not for ever":                                     {fixed, wavesOf(1, 1, 1, 1), Findings{Unrun: []string{record.BlockName(0, 0), record.BlockName(1, 1), record.BlockName(2, 2), record.BlockName(3, 3)}}, "done: no block ran in the last 4 waves"},
 		"precise enough":                                       {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.01)}, "done"},
@@ -82,10 +82,10 @@ func TestNext(t *testing.T) {
 		"nor where the interval is as wide as can be":          {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(math.MaxFloat64)}, "screen 10"},
 		"at least two more":                                    {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.0101)}, "screen 2"},
 		"never beyond blocks.max":                              {stop, wavesOf(10, 10, 8), Findings{Valid: 28, HalfWidth: width(0.03)}, "screen 2"},
-		"blocks.max is the end, and says what it would take":   {stop, wavesOf(10, 10, 10), Findings{Valid: 30, HalfWidth: width(0.02)}, "done: the widest interval is ±2 % and design.stop asks for ±1 % after blocks.max of 30; about 90 further blocks would do"},
+		"blocks.max ends it, with the expected need":           {stop, wavesOf(10, 10, 10), Findings{Valid: 30, HalfWidth: width(0.02)}, "done: the widest interval is ±2 % and design.stop asks for ±1 % after blocks.max of 30; about 90 further blocks would do"},
 		"without an interval there is nothing to aim at":       {stop, wavesOf(10), Findings{Valid: 10}, "done: a Blocking gate has no interval"},
-		"it takes three blocks, whatever blocks.min is":        {few, wavesOf(2), Findings{Valid: 2}, "screen 1: no interval yet"},
-		"what no block is left of promises nothing":            {stop, wavesOf(10, 10, 10), Findings{Lost: 30, HalfWidth: width(0.02)}, "done: the widest interval is ±2 % and design.stop asks for ±1 % after blocks.max of 30$"},
+		"an interval takes three blocks":                       {few, wavesOf(2), Findings{Valid: 2}, "screen 1: no interval yet"},
+		"without valid blocks there is no estimate":            {stop, wavesOf(10, 10, 10), Findings{Lost: 30, HalfWidth: width(0.02)}, "done: the widest interval is ±2 % and design.stop asks for ±1 % after blocks.max of 30$"},
 		"unless blocks were lost":                              {stop, wavesOf(10), Findings{Valid: 2, Lost: 8}, "screen 8"},
 		"the verdict plays no part in stopping":                {stop, wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10, HalfWidth: width(0.02)}, "screen 10"},
 		"a Go is confirmed":                                    {confirm, wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10}, "confirm 6 avoiding node-a: screened Go"},
@@ -96,11 +96,11 @@ func TestNext(t *testing.T) {
 		"those that stay lost are named":                       {unrepeated, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 10, ConfirmValid: 4, ConfirmLost: 2}, "done avoiding node-a: 2 blocks lost to noise or infrastructure, and retry.limit of 0"},
 		"without room in the budget it stays unconfirmed":      {spent, wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10}, "done avoiding node-a: budget.trials of 40 allows no further block"},
 		"while it is confirmed the screening rests":            {both, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 9, Lost: 1, HalfWidth: width(0.02), ConfirmValid: 6}, "done"},
-		"what the screening lacked is still said":              {both, wavesOf(10, 20, -6), Findings{Screened: experiment.VerdictGo, Valid: 30, HalfWidth: width(0.02), ConfirmValid: 6}, "done: the widest interval is ±2 %"},
+		"the unmet width of the screening is reported":         {both, wavesOf(10, 20, -6), Findings{Screened: experiment.VerdictGo, Valid: 30, HalfWidth: width(0.02), ConfirmValid: 6}, "done: the widest interval is ±2 %"},
 		"the budget keeps room for the confirmation":           {budget(4 * 20), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "screen 4"},
 		"replacements keep room for it too":                    {budget(4 * 17), wavesOf(10), Findings{Valid: 7, Lost: 3}, "screen 1: in place of 3 blocks"},
 		"and when that is all it keeps, the screening ends":    {budget(4 * 16), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "done: the widest interval is ±10 % and design.stop asks for ±1 % and budget.trials of 64 allows no further block"},
-		"with an answer it is confirmed with what is reserved": {budget(4 * 16), wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10, HalfWidth: width(0.1)}, "confirm 6"},
+		"a verdict is confirmed with the reserved blocks":      {budget(4 * 16), wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10, HalfWidth: width(0.1)}, "confirm 6"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func describeStep(step Step) string {
 	return out
 }
 
-func TestASearchWaveHoldsTheLoadsOfEveryArm(t *testing.T) {
+func TestBuildStep_SearchWaveHasLoadsOfEveryArm(t *testing.T) {
 	exp := testExperiment(9, 2, experiment.OrderABBA, 1)
 	exp.Plan.Design.Blocks = experiment.Blocks{Min: 3, Max: 6}
 	exp.Plan.Search = &experiment.Search{Axis: "rate"}

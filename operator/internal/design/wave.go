@@ -11,20 +11,20 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// maxBlocksPerWave keeps an Argo Workflow well inside what Argo and etcd hold.
+// maxBlocksPerWave limits a wave to a size that the engine and etcd can store.
 const maxBlocksPerWave = 1000
 
-// maxWaveBytes is what fits into a ConfigMap, with room for its metadata.
+// maxWaveBytes is the capacity of a ConfigMap, less its metadata.
 const maxWaveBytes = 1000 << 10
 
-// BuildWave lays out a wave of complete screening blocks.
+// BuildWave plans a wave of complete screening blocks.
 func BuildWave(exp *experiment.Experiment, number, firstBlock, blocks int, lanes []Lane) (*record.Wave, error) {
 	return BuildStep(exp, number, firstBlock, Step{Purpose: record.Screen, Blocks: blocks}, lanes)
 }
 
-// BuildStep lays out the wave of a step, its blocks numbered from firstBlock. Unless the step names cells, every block holds
-// every arm of every point, so that each is a full replication of the experiment. The same experiment, numbers, step and
-// seed give the same wave.
+// BuildStep plans the wave of a step, its blocks numbered from firstBlock. Unless the step selects cells, every block contains every arm of
+// every point, so that each is a full replication of the experiment. The result is a function of the experiment, the numbers, the step and
+// the seed.
 func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, lanes []Lane) (*record.Wave, error) {
 	if step.Blocks < 1 || step.Blocks > maxBlocksPerWave {
 		return nil, fmt.Errorf("wave %d: %d blocks; a wave has 1 to %d", number, step.Blocks, maxBlocksPerWave)
@@ -67,9 +67,9 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 	return wave, nil
 }
 
-// turns counts, for the i-th block of a wave, how many blocks its node has begun before, so that on every node every arm goes
-// first equally often. Counted over all nodes instead, two nodes that take blocks in turn would each begin with the same arm for
-// ever, and what going first costs would look like a difference between nodes. Nodes start one arm apart.
+// turns returns for the i-th block of a wave how many blocks its node has started before, so that on every node every arm goes first
+// equally often. A count over all nodes would let two alternating nodes each start with the same arm, and the cost of going first would
+// look like a difference between nodes. Nodes start one arm apart.
 func turns(earlier map[string]int, lanes []Lane, firstBlock int) func(i int) int {
 	if len(lanes) == 1 && len(earlier) <= 1 {
 		return func(i int) int { return firstBlock + i }
@@ -99,8 +99,7 @@ func begun(waves []record.Wave) map[string]int {
 	return out
 }
 
-// choose takes the cells of a step, with the points they need and the number of blocks each takes part in. No number at all
-// stands for every block.
+// choose returns the cells of a step, their points and the number of blocks of each. Nil shares mean every block.
 func choose(exp *experiment.Experiment, step Step) (points []record.Point, cells []record.Cell, shares []int) {
 	if step.Cells == nil {
 		return exp.Points, exp.Cells, nil
@@ -110,7 +109,7 @@ func choose(exp *experiment.Experiment, step Step) (points []record.Point, cells
 		if !ok {
 			continue
 		}
-		// Cells come point by point, so that a point is new or the last one.
+		// Cells are ordered by point, so a point is either new or the last one.
 		if point := exp.Points[cell.Point]; len(points) == 0 || points[len(points)-1].Key != point.Key {
 			points = append(points, point)
 		}
@@ -120,7 +119,7 @@ func choose(exp *experiment.Experiment, step Step) (points []record.Point, cells
 	return points, cells, shares
 }
 
-// taking are the cells that are part of a block of the wave.
+// taking returns the cells of a block of the wave.
 func taking(cells []record.Cell, shares []int, block int) []int {
 	out := make([]int, 0, len(cells))
 	for i := range cells {
@@ -171,7 +170,7 @@ func armOrder(order experiment.Order, arms, turn int, random *rand.Rand) []int {
 		out[i] = i
 	}
 	if order == experiment.OrderABBA {
-		// The arm that goes first rotates, so that no arm always follows the same neighbour.
+		// The first arm rotates, so that no arm always follows the same neighbour.
 		for i := range out {
 			out[i] = (i + turn) % arms
 		}

@@ -29,7 +29,7 @@ func testExperiment(points, arms int, order experiment.Order, warmups int) *expe
 	return exp
 }
 
-// story writes the order of a block as a person would: point and arm of every slot.
+// story formats the order of a block: point and arm of every slot.
 func story(exp *experiment.Experiment, block record.Block) string {
 	var b strings.Builder
 	last := -1
@@ -44,7 +44,7 @@ func story(exp *experiment.Experiment, block record.Block) string {
 	return strings.TrimSpace(b.String())
 }
 
-func TestOrderInsideABlock(t *testing.T) {
+func TestBuildWave_OrderInsideBlock(t *testing.T) {
 	cases := map[string]struct {
 		order experiment.Order
 		want  []string
@@ -77,7 +77,7 @@ func TestOrderInsideABlock(t *testing.T) {
 	}
 }
 
-func TestEveryBlockIsAFullReplication(t *testing.T) {
+func TestBuildWave_EveryBlockIsFullReplication(t *testing.T) {
 	for _, order := range []experiment.Order{experiment.OrderABBA, experiment.OrderRandom, experiment.OrderSequential} {
 		exp := testExperiment(5, 4, order, 2)
 		wave, err := BuildWave(exp, 1, 10, 7, []Lane{{Node: "a"}, {Node: "b"}})
@@ -102,7 +102,7 @@ func TestEveryBlockIsAFullReplication(t *testing.T) {
 	}
 }
 
-func TestTheSameSeedGivesTheSameWaveAndAnotherDoesNot(t *testing.T) {
+func TestBuildWave_SeedDeterminesOrder(t *testing.T) {
 	build := func(seed int64) *record.Wave {
 		exp := testExperiment(6, 3, experiment.OrderRandom, 0)
 		exp.Plan.Design.Seed = seed
@@ -120,7 +120,7 @@ func TestTheSameSeedGivesTheSameWaveAndAnotherDoesNot(t *testing.T) {
 	}
 }
 
-func TestBlocksGoRoundTheLanesAndKeepCounting(t *testing.T) {
+func TestBuildWave_BlocksAlternateOverLanes(t *testing.T) {
 	wave, err := BuildWave(testExperiment(1, 2, experiment.OrderABBA, 0), 2, 5, 3, []Lane{{Node: "a"}, {Node: "b"}})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestBlocksGoRoundTheLanesAndKeepCounting(t *testing.T) {
 	}
 }
 
-func TestAWaveThatDoesNotFitIsRefused(t *testing.T) {
+func TestBuildWave_TooLargeWaveIsRejected(t *testing.T) {
 	exp := testExperiment(1000, 2, experiment.OrderABBA, 0)
 	for i := range exp.Cells {
 		exp.Cells[i].Argv = []string{"/scan", strings.Repeat("x", 600)}
@@ -148,8 +148,8 @@ func TestAWaveThatDoesNotFitIsRefused(t *testing.T) {
 	}
 }
 
-// TestEveryArmGoesFirstEquallyOftenOnEveryNode counts over waves of any size, on nodes that come and go.
-func TestEveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
+// The count covers waves of any size, on changing nodes.
+func TestBuildWave_EveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
 	lanes := func(names ...string) []Lane {
 		var out []Lane
 		for _, name := range names {
@@ -167,7 +167,7 @@ func TestEveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
 		"three nodes and three arms":             {3, [][]Lane{lanes("a", "b", "c")}, []int{18}},
 		"waves that end in the middle of a turn": {2, [][]Lane{lanes("a", "b"), lanes("a", "b"), lanes("a", "b")}, []int{5, 3, 6}},
 		"no node, on this machine":               {2, [][]Lane{{{}}, {{}}, {{}}}, []int{5, 3, 6}},
-		"a node that is away for a wave":         {2, [][]Lane{lanes("a", "b"), lanes("b"), lanes("a", "b")}, []int{5, 3, 4}},
+		"a node that is missing for a wave":      {2, [][]Lane{lanes("a", "b"), lanes("b"), lanes("a", "b")}, []int{5, 3, 4}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ type Executor interface {
 	Stop(ctx context.Context, writer Writer, execution ID, stop Stop) error
 	// Delete deletes an execution with its pods. An execution that does not exist is ignored.
 	Delete(ctx context.Context, writer Writer, execution ID) error
-	// Visit visits the selected executions. Without the engine's API there are none.
+	// Visit visits the selected executions. If the engine's API is not served, it visits nothing.
 	Visit(ctx context.Context, query Query, visit func(Execution)) error
 	// Logs returns the logs of a run, oldest first.
 	Logs(ctx context.Context, run record.Run) ([]Log, error)
@@ -119,9 +119,9 @@ func (q Query) Matches(run lease.Holder) bool {
 type Log struct {
 	// Pod and Container locate it.
 	Pod, Container string
-	// Started means that there may be something to read.
+	// Started means that the program has started, so that the log may have content.
 	Started bool
-	// Open reads it: the last lines, or all with a negative number, and with follow what is written later until ctx ends.
+	// Open opens the log at its last tail lines, or at the beginning if tail is negative. With follow it returns new lines until ctx ends.
 	Open func(ctx context.Context, tail int64, follow bool) (io.ReadCloser, error)
 }
 

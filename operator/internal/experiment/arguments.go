@@ -8,10 +8,10 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// noArgument is the argument of a parameter that the process gets by its environment only.
+// noArgument marks a parameter that the process receives only through its environment.
 const noArgument = "None"
 
-// arguments are how a command that does not name the parameter gets its value: in one argument, in two, or in none.
+// arguments formats the value of a parameter that no command names: as one argument, as two, or as none.
 func arguments(parameter assayv1alpha1.Parameter, value string) []string {
 	switch argument := parameter.Argument; {
 	case argument == noArgument:
@@ -25,7 +25,7 @@ func arguments(parameter assayv1alpha1.Parameter, value string) []string {
 	}
 }
 
-// checkArguments reports parameters that could not reach the process as the template says.
+// checkArguments reports parameters that cannot be passed to the process as the template specifies.
 func checkArguments(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	var variables []string
 	for i, parameter := range template.Parameters {

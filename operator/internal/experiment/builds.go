@@ -8,9 +8,9 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// An arm may be several builds of one program. Each is a cell of its own at every point; a block runs one of them.
+// An arm may consist of several builds of one program. Each build is a separate cell at every point; a block runs one of them.
 
-// buildsOf are the builds of an arm: its own, those of the baseline for the null arm, or a single one without a name.
+// buildsOf returns the builds of an arm; for the null arm those of the baseline, and without builds a single unnamed one.
 func buildsOf(spec *assayv1alpha1.BenchmarkRunSpec, arm int) []assayv1alpha1.Build {
 	if builds := spec.Arms[source(spec, arm)].Builds; len(builds) > 0 {
 		return builds
@@ -18,15 +18,15 @@ func buildsOf(spec *assayv1alpha1.BenchmarkRunSpec, arm int) []assayv1alpha1.Bui
 	return []assayv1alpha1.Build{{}}
 }
 
-// CellsPerBlock is how many cells a block of all arms and points runs: of an arm with several builds one at every point.
+// CellsPerBlock returns the number of cells in a block of all arms and points; an arm with several builds has one cell per point.
 func (e *Experiment) CellsPerBlock() int { return len(e.Points) * len(e.Arms) }
 
-// Image is the image that a cell's programs are from; empty in a run whose arms have none of their own.
+// Image returns the image with a cell's programs; empty if the arms of the run have no separate images.
 func (e *Experiment) Image(cell record.Cell) string {
 	return cmp.Or(cell.Image, e.Arms[cell.Arm].Image)
 }
 
-// checkBuilds refuses builds that could not take turns.
+// checkBuilds rejects builds that cannot alternate between blocks.
 func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	for i, arm := range spec.Arms {
 		n := len(arm.Builds)
@@ -57,7 +57,7 @@ func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	}
 }
 
-// checkTurns sees that every build runs in as many blocks as the others.
+// checkTurns requires that every build runs in an equal number of blocks.
 func checkTurns(spec *assayv1alpha1.BenchmarkRunSpec, builds int, arm string, problems *Invalid) {
 	check := func(field string, blocks int) {
 		if blocks%builds != 0 {

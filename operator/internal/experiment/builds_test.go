@@ -6,7 +6,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-func TestFreezeRefusesBuildsThatCannotTakeTurns(t *testing.T) {
+func TestFreeze_InvalidBuildsAreRejected(t *testing.T) {
 	builds := func(list ...assayv1alpha1.Build) func(*runSpec, *templateSpec) {
 		return func(s *runSpec, _ *templateSpec) { s.Arms[1].Builds = list }
 	}

@@ -35,7 +35,7 @@ func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 					field := origin[parameter.Name]
 					key := field + message
 					if field == searchField {
-						key = field // One load of many that a single range gives.
+						key = field // All loads come from one range, so report the field once.
 					}
 					problems.addOnce(reported, key, field, "%s", message)
 				}
@@ -92,10 +92,10 @@ func resolve(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Bench
 	return values, origin
 }
 
-// searchField is where the loads of a search come from.
+// searchField is the field that the loads of a search come from.
 const searchField = "spec.search.over"
 
-// axisField is where the value of a point was written: in its axis, or in the point that includes it.
+// axisField returns the field of a point's value: the axis, or the included point.
 func axisField(spec *assayv1alpha1.BenchmarkRunSpec, name, value string) string {
 	if spec.Search != nil {
 		return searchField
@@ -113,7 +113,7 @@ func axisField(spec *assayv1alpha1.BenchmarkRunSpec, name, value string) string 
 	return "spec.sweep"
 }
 
-// checkNames reports values given for parameters that the template does not have, and arms that overrule an axis.
+// checkNames rejects values for parameters that the template lacks, and arms that override an axis.
 func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	check := func(field string, values assayv1alpha1.ParameterValues) {
 		for name := range sorted(values) {
@@ -163,7 +163,7 @@ func argv(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]strin
 	return out
 }
 
-// environment has every parameter by Assay's name for it, and by the one that it names itself.
+// environment returns the variables of all parameters: ASSAY_PARAM_… and, if set, the parameter's env name.
 func environment(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) map[string]string {
 	out := make(map[string]string, 2*len(values))
 	for _, parameter := range template.Parameters {

@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Every arm has one cell at every point, or one of each of its builds.
-func TestEveryArmHasItsCellsAtEveryPoint(t *testing.T) {
+// Every arm needs one cell at every point, or one for each of its builds.
+func TestCheckCells_MissingAndRepeatedCells(t *testing.T) {
 	cell := func(point, arm int, build string) record.Cell {
 		return record.Cell{Point: point, Arm: arm, Build: build}
 	}
@@ -83,7 +83,7 @@ func TestEveryArmHasItsCellsAtEveryPoint(t *testing.T) {
 	}
 }
 
-func TestARunHasOneBaseline(t *testing.T) {
+func TestCheckReferences_TwoBaselinesAreRejected(t *testing.T) {
 	arms := []record.Arm{{Name: "old", Baseline: true}, {Name: "new", Baseline: true}}
 	if err := inPlan.checkReferences(&Experiment{Arms: arms}); err == nil || !strings.Contains(err.Error(), "arms[1].baseline is true") {
 		t.Errorf("%v, want an error that names arms[1].baseline", err)

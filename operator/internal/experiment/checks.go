@@ -101,11 +101,11 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 		}
 		if gate.Op == ParityEqual {
 			if plan.Parity == ParityNone {
-				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None: remove the gate, or set "+
+				problems.add(field+".op", "ParityEqual needs comparable outputs and the template has parity: None: remove the gate, or set "+
 					"parity: Required")
 			}
 			if spec.Parity == assayv1alpha1.ParityPerArm {
-				problems.add(field+".op", "ParityEqual compares arms and spec.parity is PerArm, which says that their outputs differ: remove one "+
+				problems.add(field+".op", "ParityEqual compares arms and spec.parity is PerArm, by which their outputs differ: remove one "+
 					"of the two")
 			}
 			continue
@@ -147,7 +147,7 @@ func checkCandidate(candidate string, known []string, field string, problems *In
 	}
 }
 
-// checkSamples refuses a percentile that could never have enough samples within the run; at says where, with a blank before it.
+// checkSamples rejects a percentile that the run cannot give enough samples. at names the place, with a leading blank.
 func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition, points []int, cells []record.Cell, field, at string,
 	problems *Invalid) {
 	metric := plan.metric(of.Metric)
@@ -161,7 +161,7 @@ func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition
 		if err != nil || !slices.Contains(points, cell.Point) {
 			continue // An invalid number is reported as a wrong value already.
 		}
-		if have := min(max(perTrial, 0), need) * trials; have < need { // A number that an author wrote has any size.
+		if have := min(max(perTrial, 0), need) * trials; have < need { // Limit perTrial first, because an author's number may overflow the product.
 			problems.add(field, "%s of %s needs at least %d samples and arm %q gets %d%s (%d trials of %s=%d): raise %s or spec.design.blocks.min",
 				of.Statistic, metric.Name, need, arms(spec)[cell.Arm].Name, have, at, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
 			return
@@ -190,7 +190,7 @@ func findParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *
 	return nil
 }
 
-// noParameter refuses a parameter that the template does not have.
+// noParameter is the message for a parameter that the template lacks.
 func noParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) lazily {
 	return func() string {
 		known := NamesOf(template.Parameters, func(p assayv1alpha1.Parameter) string { return p.Name })

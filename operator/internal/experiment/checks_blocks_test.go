@@ -8,7 +8,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-func TestADesignWhoseGatesCouldOnlyBeInvalidIsRefused(t *testing.T) {
+func TestFreeze_TooFewBlocksForIntervalIsRejected(t *testing.T) {
 	ratio := assayv1alpha1.Gate{Name: "gain", Metric: "throughput", Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"}
 	absolute := assayv1alpha1.Gate{Name: "slo", Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "2ms", Severity: assayv1alpha1.Advisory}
 	parity := assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual}
@@ -20,7 +20,7 @@ func TestADesignWhoseGatesCouldOnlyBeInvalidIsRefused(t *testing.T) {
 		gate   *assayv1alpha1.Gate
 		says   []string
 	}{
-		"a ratio of two blocks":                  {blocks(2, 2), &ratio, []string{"spec.design.blocks.min", "2 blocks carry no interval", `"gain"`, "use at least 3"}},
+		"a ratio of two blocks":                  {blocks(2, 2), &ratio, []string{"spec.design.blocks.min", "2 blocks give no interval", `"gain"`, "use at least 3"}},
 		"a maximum that nothing asks for":        {blocks(2, 30), &ratio, []string{"spec.design.blocks.min", "use at least 3"}},
 		"a bound of two blocks, advisory or not": {blocks(2, 2), &absolute, []string{"spec.design.blocks.min", `"slo"`, "AtMost"}},
 		"parity needs no interval":               {blocks(2, 2), &parity, nil},

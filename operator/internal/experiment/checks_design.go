@@ -31,13 +31,13 @@ func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Inv
 	}
 }
 
-// MinBlocks is how few blocks can carry an interval, as in the analysis.
+// MinBlocks is the smallest number of blocks for which the analysis computes an interval.
 const MinBlocks = 3
 
-// MinCorrelatedBlocks is how few blocks can show a correlation of neighbours, or carry an interval that allows for it.
+// MinCorrelatedBlocks is the smallest number of blocks for estimating a correlation of neighbours, or an interval that allows for it.
 const MinCorrelatedBlocks = 6
 
-// checkCorrelation refuses a correlation that no interval of the design could allow for. It would be declared and ignored.
+// checkCorrelation rejects a correlation that no interval of the design can allow for, because it would have no effect.
 func checkCorrelation(design assayv1alpha1.Design, plan *Plan, problems *Invalid) {
 	if plan.Design.BlockCorrelation == 0 {
 		return
@@ -54,8 +54,7 @@ func checkCorrelation(design assayv1alpha1.Design, plan *Plan, problems *Invalid
 	}
 }
 
-// checkBlocks refuses a design in which a gate with an interval could never be anything but Invalid. Without a stopping rule a run
-// ends at its fewest blocks.
+// checkBlocks rejects a design in which a gate with an interval is always Invalid. Without a stopping rule a run ends at blocks.min.
 func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	field, have := "spec.design.blocks.min", spec.Design.Blocks.Min
 	if spec.Design.Stop != nil {
@@ -63,24 +62,25 @@ func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	}
 	for i, gate := range spec.Gates {
 		if _, _, bounded := Op(gate.Op).bounds(); bounded && have < MinBlocks {
-			problems.add(field, "%d blocks carry no interval, so gate %q (spec.gates[%d]) with %s would be Invalid whatever is measured: use "+
+			problems.add(field, "%d blocks give no interval, so gate %q (spec.gates[%d]) with %s would always be Invalid: use "+
 				"at least %d", have, gate.Name, i, gate.Op, MinBlocks)
 			break
 		}
 	}
 }
 
-// minStopBlocks is from how many blocks on stopping by the width keeps the coverage (docs/methodology/calibration.md, rows "adaptive").
+// minStopBlocks is the smallest number of blocks at which stopping by the width has its coverage (docs/methodology/calibration.md, rows
+// "adaptive").
 const minStopBlocks = 10
 
-// checkStop refuses a stopping rule that could never be met or never play a part.
+// checkStop rejects a stopping rule that cannot be met or has no effect.
 func checkStop(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	if spec.Design.Stop == nil {
 		return
 	}
 	const field = "spec.design.stop"
 	if spec.Search != nil {
-		problems.add(field, "a search has a stopping rule of its own: remove stop, or remove spec.search")
+		problems.add(field, "a search has its own stopping rule: remove stop, or remove spec.search")
 		return
 	}
 	if !hasBlockingGate(spec, false) {
@@ -98,20 +98,20 @@ func checkStop(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	}
 }
 
-// maxCorrelation is the strongest dependence that blocks can be judged under. Beyond, a whole run is hardly more than one block.
+// maxCorrelation is the largest supported correlation. Above it, a whole run is worth hardly more than one block.
 const maxCorrelation = 0.95
 
-// maxRareSlowdown bounds a declared slowdown: a block that takes eleven times as long is no rare slowness but a failure.
+// maxRareSlowdown limits a declared slowdown: a block that takes eleven times as long is a failure and not a rare slowdown.
 const maxRareSlowdown = 10
 
-// hasBlockingGate looks for a gate that decides; one without an interval to make narrower counts only where asked.
+// hasBlockingGate reports whether the run has a Blocking gate; gates without an interval count only if any is set.
 func hasBlockingGate(spec *assayv1alpha1.BenchmarkRunSpec, any bool) bool {
 	return slices.ContainsFunc(spec.Gates, func(gate assayv1alpha1.Gate) bool {
 		return gate.Severity == assayv1alpha1.Blocking && (any || gate.Metric != "")
 	})
 }
 
-// checkBudget refuses a design whose smallest form does not fit.
+// checkBudget rejects a design whose smallest form exceeds the budget.
 func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, cells int, problems *Invalid) {
 	const field = "spec.budget.trials"
 	blocks, perBlock, budget := plan.Design.Blocks.Min, plan.Design.TrialsPerBlock(cells), plan.Budget.Trials
@@ -145,7 +145,7 @@ func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, cells int, pr
 	}
 }
 
-// checkContradictions finds gates that can never both hold: one asks for at least what the other one forbids.
+// checkContradictions rejects pairs of gates that cannot both hold, because one requires more than the other allows.
 func checkContradictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, problems *Invalid) {
 	for i, least := range plan.Gates {
 		for j, most := range plan.Gates {

@@ -16,7 +16,7 @@ type (
 	templateSpec = assayv1alpha1.BenchmarkTemplateSpec
 )
 
-// refusal is a mistake, the field that is blamed and what the message says.
+// refusal is an invalid edit, the field of the expected problem and a part of its message.
 type refusal struct {
 	edit  func(*runSpec, *templateSpec)
 	field string
@@ -27,7 +27,7 @@ func blockingGate(name string, op assayv1alpha1.GateOperator, bound string) assa
 	return assayv1alpha1.Gate{Name: name, Metric: "throughput", Op: op, Bound: bound}
 }
 
-func TestFreezeRefusesBadDesigns(t *testing.T) {
+func TestFreeze_InvalidDesignsAreRejected(t *testing.T) {
 	adaptive := func(s *runSpec) {
 		s.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
 		s.Gates = []assayv1alpha1.Gate{blockingGate("gain", assayv1alpha1.RatioAtLeast, "1.5")}
@@ -53,7 +53,7 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 			func(s *runSpec, _ *templateSpec) { s.Design.GateConfidence = "0.9" },
 			"spec.design.gateConfidence", "value 0.9 is below spec.design.confidence 0.95",
 		},
-		"a gate confidence that is none": {
+		"an invalid gate confidence": {
 			func(s *runSpec, _ *templateSpec) { s.Design.GateConfidence = "high" },
 			"spec.design.gateConfidence", `invalid value "high": allowed are numbers between 0.5 and 1; write it as 0.995`,
 		},
@@ -120,7 +120,7 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 			func(s *runSpec, _ *templateSpec) { s.Design.Confirm = &assayv1alpha1.Confirm{} },
 			"spec.design.confirm", "no verdict to confirm",
 		},
-		"gates of which one forbids what the other asks for": {
+		"contradicting ratio gates": {
 			func(s *runSpec, _ *templateSpec) {
 				most := blockingGate("most", assayv1alpha1.RatioAtMost, "1.1")
 				most.At, most.Candidate = values{"batchSize": "8"}, "fused"
@@ -128,7 +128,7 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 			},
 			"spec.gates[1]", `"least" asks for at least 1.2 and "most" (spec.gates[0]) for at most 1.1 of the same throughput`,
 		},
-		"levels of which one forbids what the other asks for": {
+		"contradicting level gates": {
 			func(s *runSpec, _ *templateSpec) {
 				s.Gates = []assayv1alpha1.Gate{blockingGate("least", assayv1alpha1.AtLeast, "23k"), blockingGate("most", assayv1alpha1.AtMost, "23000")}
 			},
@@ -137,7 +137,7 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 	})
 }
 
-func TestGatesThatOnlySeemToContradict(t *testing.T) {
+func TestFreeze_GatesOfDifferentPointsDoNotContradict(t *testing.T) {
 	spec := testSpec()
 	least, most := blockingGate("least", assayv1alpha1.RatioAtLeast, "1.2"), blockingGate("most", assayv1alpha1.RatioAtMost, "1.1")
 	least.At, most.At = values{"batchSize": "8"}, values{"batchSize": "1"}
@@ -149,7 +149,7 @@ func TestGatesThatOnlySeemToContradict(t *testing.T) {
 	}
 }
 
-func TestTheNullArmIsTheBaselineAgain(t *testing.T) {
+func TestFreeze_NullArmRepeatsBaseline(t *testing.T) {
 	spec := testSpec()
 	spec.Design.NullArm = true
 	frozen, err := freezeAndCheck(t, spec, testTemplate())
@@ -188,7 +188,7 @@ func testSearch() runSpec {
 	return spec
 }
 
-func TestFreezeRefusesBadSearches(t *testing.T) {
+func TestFreeze_InvalidSearchesAreRejected(t *testing.T) {
 	checkRefusals(t, testSearch, map[string]refusal{
 		"a search axis that is also a sweep axis": {
 			func(s *runSpec, _ *templateSpec) { s.Sweep = testSpec().Sweep },
@@ -272,13 +272,13 @@ func TestFreezeRefusesBadSearches(t *testing.T) {
 				s.Gates = []assayv1alpha1.Gate{blockingGate("gain", assayv1alpha1.RatioAtLeast, "1.5")}
 				s.Gates[0].At = values{"batchSize": "8"}
 			},
-			"spec.gates[0].at.batchSize", "which loads are tried is not known beforehand",
+			"spec.gates[0].at.batchSize", "the loads to try are not known beforehand",
 		},
 		"gates beside the search": {
 			func(s *runSpec, _ *templateSpec) {
 				s.Gates = []assayv1alpha1.Gate{blockingGate("gain", assayv1alpha1.RatioAtLeast, "1.5")}
 			},
-			"spec.gates", "a search has an answer and no verdict",
+			"spec.gates", "a search has no verdict",
 		},
 		"a prediction beside the search": {
 			func(s *runSpec, _ *templateSpec) {
@@ -288,7 +288,7 @@ func TestFreezeRefusesBadSearches(t *testing.T) {
 		},
 		"a stopping rule beside the search": {
 			func(s *runSpec, _ *templateSpec) { s.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"} },
-			"spec.design.stop", "a search has a stopping rule of its own",
+			"spec.design.stop", "a search has its own stopping rule",
 		},
 		"too few blocks for an interval": {
 			func(s *runSpec, _ *templateSpec) { s.Design.Blocks.Min = 2; s.Parameters = values{"iterations": "100"} },
@@ -301,7 +301,7 @@ func TestFreezeRefusesBadSearches(t *testing.T) {
 	})
 }
 
-func TestTheLoadsOfASearch(t *testing.T) {
+func TestFreeze_LoadsOfSearch(t *testing.T) {
 	cases := map[string]struct {
 		edit func(*assayv1alpha1.SearchAxis)
 		want []string

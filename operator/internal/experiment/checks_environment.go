@@ -9,11 +9,11 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// checkEnvironment refuses demands that no block could ever meet.
+// checkEnvironment rejects requirements that no block can meet.
 func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	if spec.Placement.RequireStaticCPUManager && !PlacementOf(spec.Placement).AsksExclusiveCPUs() {
 		problems.add("spec.placement.requireStaticCPUManager",
-			"the block must have CPUs of its own, and exclusive: %s asks for none: write exclusive: CPUs", spec.Placement.Exclusive)
+			"the run needs exclusive CPUs and has exclusive: %s: write exclusive: CPUs", spec.Placement.Exclusive)
 	}
 	if spec.Environment == nil {
 		return
@@ -26,13 +26,13 @@ func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		case key == "nullProgram":
 			problems.add(field, "only trials of the null arm have this key, and its value differs in every block: remove it")
 		case value == "":
-			problems.add(field, "the value is empty, and what a machine does not report never equals it: remove the key, or write a value")
+			problems.add(field, "the value is empty, and a property that a machine does not report never matches: remove the key, or write a value")
 		}
 	}
 }
 
-// EnvironmentWarnings name what the run requires and this release's runner never reports. Another release may, so that it is
-// no error here; with this one no trial would ever start.
+// EnvironmentWarnings lists required keys that this release's runner never reports. They are warnings and not errors, because another
+// release's runner may report them; with this one, no trial would start.
 func EnvironmentWarnings(require map[string]string) []string {
 	var out []string
 	for key := range sorted(require) {

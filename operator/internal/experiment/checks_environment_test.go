@@ -10,7 +10,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-func TestAnEnvironmentThatCannotBeIsRefused(t *testing.T) {
+func TestFreeze_InvalidEnvironmentIsRejected(t *testing.T) {
 	require := func(pairs ...string) *assayv1alpha1.Environment {
 		out := &assayv1alpha1.Environment{Require: map[string]string{}}
 		for i := 0; i < len(pairs); i += 2 {

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// checkOutput reports outputs that could not be read.
+// checkOutput reports outputs that cannot be read.
 func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	output := template.Output
 	if slices.Contains(strings.Split(output.Path, "/"), "..") {
@@ -24,7 +24,7 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 			"write criterion, and set CRITERION_HOME to the same")
 	}
 	if output.Format == assayv1alpha1.NoOutput && output.Path != "" {
-		problems.add("template.output.path", "with output.format None nothing is read: remove path, or set the format of what is there")
+		problems.add("template.output.path", "with output.format None no output is read: remove path, or set the format of the file")
 	}
 	for i, metric := range template.Metrics {
 		field := fmt.Sprintf("template.metrics[%d].from", i)
@@ -38,7 +38,7 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 	}
 }
 
-// hasSamples reports whether the tool reports the samples of a metric, of which percentiles can be computed.
+// hasSamples reports whether the tool reports the samples of a metric, so that percentiles can be computed.
 func hasSamples(output record.Output, metric string) bool {
 	i := slices.IndexFunc(output.Metrics, func(of record.MetricSource) bool { return of.Name == metric })
 	if i < 0 {
@@ -48,8 +48,8 @@ func hasSamples(output record.Output, metric string) bool {
 	return format.Named(output.Format).HasSamples(from, output.Path == "")
 }
 
-// checkSummaries refuses percentiles of figures that are one number per trial: a percentile of summaries is none of what was
-// summarised.
+// checkSummaries rejects percentiles of metrics with one number per trial, because a percentile of summaries is not a percentile of the
+// samples.
 func checkSummaries(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Invalid) {
 	check := func(field, name string, statistic assayv1alpha1.Statistic) {
 		if output := plan.Workload.Output; strings.HasPrefix(string(statistic), "p") && !hasSamples(output, name) {

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 )
 
-func TestAPlacementThatNoPodCanHaveIsRefused(t *testing.T) {
+func TestFreeze_InvalidPlacementIsRejected(t *testing.T) {
 	one := func(t corev1.Toleration) assayv1alpha1.Placement {
 		return assayv1alpha1.Placement{Tolerations: []corev1.Toleration{t}}
 	}
@@ -32,11 +32,11 @@ func TestAPlacementThatNoPodCanHaveIsRefused(t *testing.T) {
 		},
 		"for some time with an effect that ends none": {
 			placement: one(corev1.Toleration{Key: "bench", Effect: "NoSchedule", TolerationSeconds: ptr.To[int64](60)}),
-			says:      []string{"tolerations[0].tolerationSeconds", "effect: NoExecute"},
+			says:      []string{"tolerations[0].tolerationSeconds", "effect NoExecute"},
 		},
 		"for some time with every effect": {
 			placement: one(corev1.Toleration{Key: "bench", TolerationSeconds: ptr.To[int64](0)}),
-			says:      []string{"tolerations[0].tolerationSeconds", "effect: NoExecute"},
+			says:      []string{"tolerations[0].tolerationSeconds", "effect NoExecute"},
 		},
 		"the taint of leases":          {placement: one(corev1.Toleration{Key: lease.TaintKey, Operator: "Exists"}), says: []string{"tolerations[0].key", "exclusive: Node"}},
 		"the taint of one run's lease": {placement: one(corev1.Toleration{Key: lease.TaintKey, Value: "uid"}), says: []string{"tolerations[0].key", "exclusive: Node"}},
@@ -61,7 +61,7 @@ func TestAPlacementThatNoPodCanHaveIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheTemplatesImageIsOne(t *testing.T) {
+func TestFreeze_InvalidTemplateImageIsRejected(t *testing.T) {
 	template := testTemplate()
 	template.Image = "{{=1}}"
 	_, err := freezeAndCheck(t, testSpec(), template)

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// checkReport refuses a table that would have a column or a row of nothing: it is read when the machine time is spent.
+// checkReport rejects tables with an empty column or row, because this would otherwise show only after the run.
 func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, problems *Invalid) {
 	for i, table := range plan.Tables {
 		field := fmt.Sprintf("spec.report.tables[%d]", i)
@@ -32,15 +32,15 @@ func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 
 func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, column Column, field string, problems *Invalid) {
 	if column.Phase != "" {
-		return // Which phases there are is known only when the program has run.
+		return // The phases are known only after the program has run.
 	}
 	metric := plan.metric(column.Metric)
 	switch {
 	case metric == nil:
 		problems.add(field+".metric", "%s", plan.NoMetric(column.Metric))
 	case !slices.Contains(plan.statistics(metric), column.Statistic):
-		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it "+
-			"shall decide nothing", column.Statistic, column.Metric)
+		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it must "+
+			"not affect the verdict", column.Statistic, column.Metric)
 	}
 	if column.Compared && len(spec.Arms) == 1 {
 		problems.add(field+".compared", "the run has one arm and so no baseline to compare with: add an arm, or remove compared")

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestATableOfNothingIsRefused(t *testing.T) {
+func TestFreeze_EmptyTableIsRejected(t *testing.T) {
 	template := &assayv1alpha1.BenchmarkTemplateSpec{Metrics: []assayv1alpha1.Metric{
 		{Name: "latency", Unit: "s", Statistic: assayv1alpha1.StatisticMedian}, {Name: "throughput", Unit: "1/s", Statistic: assayv1alpha1.StatisticValue},
 		{Name: "time", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, Statistic: assayv1alpha1.StatisticMedian},
@@ -25,7 +25,7 @@ func TestATableOfNothingIsRefused(t *testing.T) {
 		"the metric's own statistic, scaled": {tables: []assayv1alpha1.ReportTable{column(assayv1alpha1.ReportColumn{Title: "ms", Metric: "latency", Scale: "m"})}},
 		"a statistic that a gate computes":   {tables: []assayv1alpha1.ReportTable{column(assayv1alpha1.ReportColumn{Title: "p95", Metric: "latency", Statistic: assayv1alpha1.StatisticP95})}},
 		"phases and the time they make up":   {tables: []assayv1alpha1.ReportTable{{Name: "document", Rows: assayv1alpha1.PhaseRows, Total: "latency", Arms: []string{"loop"}, At: assayv1alpha1.ParameterValues{"size": "1"}}}},
-		"the p95 that the results show of what is better lower": {
+		"the p95 that results show for lower-is-better metrics": {
 			tables: []assayv1alpha1.ReportTable{column(assayv1alpha1.ReportColumn{Title: "p95", Metric: "time", Statistic: assayv1alpha1.StatisticP95})},
 		},
 		"a metric that does not exist": {

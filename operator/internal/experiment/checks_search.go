@@ -41,7 +41,7 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 	checkConstraintContradictions(spec.Search, search.SubjectTo, problems)
 }
 
-// checkAlone refuses what a search has no answer for, and other values for the parameter that is searched.
+// checkAlone rejects fields that a search does not support, and other values for the searched parameter.
 func checkAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	axis := spec.Search.Over.Axis
 	if spec.Sweep != nil && !isAxis(spec.Sweep, axis) {
@@ -51,12 +51,12 @@ func checkAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	for i, gate := range spec.Gates {
 		if _, ok := gate.At[axis]; ok {
 			problems.add(fmt.Sprintf("spec.gates[%d].at.%s", i, axis),
-				"%q is the search axis, and which loads are tried is not known beforehand: create a run with a sweep over %s for this gate", axis, axis)
+				"%q is the search axis, and the loads to try are not known beforehand: create a run with a sweep over %s for this gate", axis, axis)
 		}
 	}
 	if len(spec.Gates) > 0 {
-		problems.add("spec.gates", "a search has an answer and no verdict: put what a load must meet into spec.search.subjectTo, and gates "+
-			"into a run of their own")
+		problems.add("spec.gates", "a search has no verdict: put the requirements of a load into spec.search.subjectTo, and gates "+
+			"into a separate run")
 	}
 	if len(spec.Predictions) > 0 {
 		problems.add("spec.predictions", "a prediction is made for a point, and a search chooses its points: remove it")

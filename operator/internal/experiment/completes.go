@@ -6,7 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// CompletesGate is the name of the gate that every run with gates has, whether it names it or not.
+// CompletesGate is the name of the gate that every run with gates has, explicit or implicit.
 const CompletesGate = "completes"
 
 // Completion is a gate of op Completes for one arm: the share of its trials at these points that gave a usable result.
@@ -15,13 +15,13 @@ type Completion struct {
 	Arm  int
 	// Points are indices into the experiment's.
 	Points []int
-	// Implicit reports whether the run does not name it.
+	// Implicit reports whether the run does not define the gate.
 	Implicit bool
 }
 
-// Completions are the gates of op Completes: those that the run names, and for every arm and point that none of them looks at the
-// implicit one, which is Blocking and asks for all trials. They follow from the experiment and are no part of it, so that a run
-// frozen before the gate existed is judged like any other. A run without gates has no verdict and none of them.
+// Completions returns the gates of op Completes: those that the run defines, and an implicit one for every arm and point that no defined
+// one covers. An implicit gate is Blocking and requires all trials. They are derived from the experiment and not stored in it, so a run
+// frozen before this gate existed is judged by the same rule. A run without gates has none of them.
 func (e *Experiment) Completions() []Completion {
 	if len(e.Plan.Gates) == 0 {
 		return nil

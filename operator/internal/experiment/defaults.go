@@ -9,12 +9,11 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// What the API server fills in from the schema is filled in here for runs that never pass through one. A test compares the two, so that
-// they cannot drift apart.
+// These functions set the defaults of the schema for runs that no API server has handled. A test compares them with the schema.
 
-// DefaultRun fills in the fields of a run. The API server leaves those alone that are written as zero, and a Go client writes
-// some so that its author never set, such as a memory of "0" and a wallClock of "0s": whoever reads a run's spec from the API
-// server calls this before anything is decided by it.
+// DefaultRun sets the defaults of a run. The API server does not replace explicit zero values, and a Go client writes some that the author
+// never set, such as a memory of "0" and a wallClock of "0s". Call DefaultRun on every spec that comes from the API server before using
+// it.
 func DefaultRun(spec *assayv1alpha1.BenchmarkRunSpec) {
 	setDefault(&spec.Design.Blocks.Min, 10)
 	setDefault(&spec.Design.Blocks.Max, 30)
@@ -54,7 +53,7 @@ func DefaultRun(spec *assayv1alpha1.BenchmarkRunSpec) {
 	}
 }
 
-// DefaultTemplate fills in the fields of a template.
+// DefaultTemplate sets the defaults of a template.
 func DefaultTemplate(template *assayv1alpha1.BenchmarkTemplateSpec) {
 	setDefault(&template.Parity, assayv1alpha1.ParityRequired)
 	setDefault(&template.Output.Format, assayv1alpha1.AssayResult)

@@ -21,8 +21,7 @@ type Experiment struct {
 	Digest string     `json:"digest"`
 	Run    record.Run `json:"run"`
 
-	// Template and Spec are what people wrote, in the form of a version of the API. They are where Plan comes from, and nothing
-	// is decided by them.
+	// Template and Spec are the original objects, in their API version. Plan is derived from them; no decision reads them.
 	API      string          `json:"api"`
 	Template json.RawMessage `json:"template"`
 	Spec     json.RawMessage `json:"spec"`
@@ -47,7 +46,7 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	return freeze(run, spec, template, &Invalid{})
 }
 
-// freeze adds to the problems that there are.
+// freeze does the work of Freeze and adds to the given problems.
 func freeze(
 	run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid,
 ) (*Experiment, error) {
@@ -86,19 +85,19 @@ func freeze(
 	return frozen, errors.Join(err, err2, err3)
 }
 
-// Baseline is the index of the arm that the others are compared with, or -1 when there is a single arm.
+// Baseline returns the index of the arm that the others are compared with, or -1 for a single arm.
 func (e *Experiment) Baseline() int {
 	return slices.IndexFunc(e.Arms, func(arm record.Arm) bool { return arm.Baseline })
 }
 
-// Candidates are the names of the arms judged: every arm but the baseline, or the only one.
+// Candidates returns the names of the judged arms: all but the baseline, or the only one.
 func (e *Experiment) Candidates() []string { return candidates(e.Arms) }
 
-// Metric finds a metric by name: one of the template, or of what the runner reads of every process.
+// Metric returns the metric of a name, from the template or from the process metrics of the runner; nil without one.
 func (e *Experiment) Metric(name string) *Metric { return e.Plan.metric(name) }
 
-// Statistics are those of a metric that the results show: its own, those that gates ask for, and p95 where less is better,
-// because a median hides what people wait for.
+// Statistics returns the statistics of a metric to show: its own, those of gates, and p95 where less is better, because a median hides
+// the slow samples that users notice.
 func (e *Experiment) Statistics(metric *Metric) []Statistic { return e.Plan.statistics(metric) }
 
 func (p *Plan) statistics(metric *Metric) []Statistic {
@@ -122,7 +121,7 @@ func (p *Plan) statistics(metric *Metric) []Statistic {
 // NullArm is the name of the arm that repeats the baseline.
 const NullArm = "null"
 
-// arms are those of the spec and, last, the null arm, which repeats one of them.
+// arms returns the arms of the spec and, last, the null arm, which repeats one of them.
 func arms(spec *assayv1alpha1.BenchmarkRunSpec) []record.Arm {
 	out := make([]record.Arm, 0, len(spec.Arms)+1)
 	for _, arm := range spec.Arms {
@@ -134,8 +133,7 @@ func arms(spec *assayv1alpha1.BenchmarkRunSpec) []record.Arm {
 	return out
 }
 
-// source is the arm of the spec that an arm of the experiment takes its parameters from: itself, or the baseline for the
-// null arm.
+// source returns the index of the spec's arm that provides an arm's parameters: the same arm or, for the null arm, the baseline.
 func source(spec *assayv1alpha1.BenchmarkRunSpec, arm int) int {
 	if arm < len(spec.Arms) {
 		return arm
@@ -143,14 +141,14 @@ func source(spec *assayv1alpha1.BenchmarkRunSpec, arm int) int {
 	return max(0, slices.IndexFunc(spec.Arms, func(a assayv1alpha1.Arm) bool { return a.Baseline }))
 }
 
-// ArmNames are the names of all arms.
+// ArmNames returns the names of all arms.
 func (e *Experiment) ArmNames() []string { return armNames(e.Arms) }
 
 func armNames(arms []record.Arm) []string {
 	return NamesOf(arms, func(a record.Arm) string { return a.Name })
 }
 
-// NamesOf are the names of some things, in their order.
+// NamesOf returns the names of the elements, in their order.
 func NamesOf[T any](all []T, name func(T) string) []string {
 	out := make([]string, 0, len(all))
 	for _, one := range all {

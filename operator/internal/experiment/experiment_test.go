@@ -46,7 +46,7 @@ func testSpec() assayv1alpha1.BenchmarkRunSpec {
 	}
 }
 
-func TestFreezeRefuses(t *testing.T) {
+func TestFreeze_InvalidRunsAreRejected(t *testing.T) {
 	type edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)
 	gate := func(g assayv1alpha1.Gate) edit {
 		return func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -78,19 +78,19 @@ func TestFreezeRefuses(t *testing.T) {
 			},
 			"spec.sweep.axes[0].values[0]", "value 0, below its minimum 1",
 		},
-		"an integer that is none": {
+		"an invalid integer": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parameters = values{"iterations": "many"}
 			},
 			"spec.parameters.iterations", `invalid value "many": allowed are integers`,
 		},
-		"a number that is none": {
+		"an invalid number": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parameters = values{"ratio": "half"}
 			},
 			"spec.parameters.ratio", `invalid value "half": allowed are numbers`,
 		},
-		"a boolean that is none": {
+		"an invalid boolean": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parameters = values{"ceilings": "yes"}
 			},
@@ -186,7 +186,7 @@ func TestFreezeRefuses(t *testing.T) {
 			},
 			"spec.gates[0].op", "parity: None",
 		},
-		"a parity gate between arms with inputs of their own": {
+		"a parity gate between arms with different inputs": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parity = assayv1alpha1.ParityPerArm
 				s.Gates = []assayv1alpha1.Gate{{Name: "g", Op: assayv1alpha1.ParityEqual}}
@@ -228,7 +228,7 @@ func TestFreezeRefuses(t *testing.T) {
 	checkRefusals(t, testSpec, cases)
 }
 
-// checkRefusals makes each mistake in an experiment that is sound, and expects one problem for it.
+// checkRefusals applies each invalid edit to a valid experiment and expects exactly one problem.
 func checkRefusals(t *testing.T, sound func() assayv1alpha1.BenchmarkRunSpec, cases map[string]refusal) {
 	t.Helper()
 	for name, tc := range cases {
@@ -253,7 +253,7 @@ func checkRefusals(t *testing.T, sound func() assayv1alpha1.BenchmarkRunSpec, ca
 	}
 }
 
-func TestFreezeReportsEveryProblemAtOnce(t *testing.T) {
+func TestFreeze_AllProblemsAreReported(t *testing.T) {
 	spec := testSpec()
 	spec.Parameters = values{"rowz": "1", "ratio": "half"}
 	spec.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "speed", Op: assayv1alpha1.AtLeast, Bound: "1"}}
@@ -264,7 +264,7 @@ func TestFreezeReportsEveryProblemAtOnce(t *testing.T) {
 	}
 }
 
-func TestValuesReachTheProcessVerbatim(t *testing.T) {
+func TestFreeze_ValuesArePassedVerbatim(t *testing.T) {
 	hostile := "{{workflow.name}} \"quoted\" 'single'\nnew line; $(touch x) `id` $(strategy) \\ %s &|<>"
 	spec, template := testSpec(), testTemplate()
 	spec.Parameters = values{"note": hostile}
@@ -284,7 +284,7 @@ func TestValuesReachTheProcessVerbatim(t *testing.T) {
 	}
 }
 
-func TestPoints(t *testing.T) {
+func TestFreeze_PointsOfSweep(t *testing.T) {
 	cases := map[string]struct {
 		sweep *assayv1alpha1.Sweep
 		want  []string
@@ -328,7 +328,7 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-func TestOverridesWinOverTheRunAndLoseToTheArm(t *testing.T) {
+func TestResolve_PrecedenceOfOverrides(t *testing.T) {
 	spec := testSpec()
 	spec.Parameters = values{"iterations": "40", "ratio": "1"}
 	spec.Sweep.Overrides = []assayv1alpha1.Override{{At: values{"batchSize": "8"}, Parameters: values{"iterations": "50", "ratio": "2"}}}
@@ -363,7 +363,7 @@ func TestDigest(t *testing.T) {
 	if got := freeze(func(s *assayv1alpha1.BenchmarkRunSpec) {
 		s.Suspend, s.Cancel, s.TTLSecondsAfterFinished = ptr.To(true), ptr.To(true), ptr.To[int32](5)
 	}); got != plain {
-		t.Error("suspend, cancel and ttl are no part of what is judged and changed the digest")
+		t.Error("suspend, cancel and ttl must not change the digest")
 	}
 	if got := freeze(func(s *assayv1alpha1.BenchmarkRunSpec) { s.Design.Seed = 2 }); got == plain {
 		t.Error("another seed has the same digest")

@@ -7,14 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// freezeAndCheck freezes for a test, and asks what holds of every experiment: what its author wrote is left alone, and where more problems
-// are known than are kept, one that is refused is refused all the same and one that is not adds none.
+// freezeAndCheck freezes an experiment and checks invariants of Freeze: the input is not modified, and when the list of problems is
+// already full, an invalid experiment adds to the count and a valid one does not.
 func freezeAndCheck(t *testing.T, spec runSpec, template templateSpec) (*Experiment, error) {
 	t.Helper()
 	specBefore, templateBefore := spec.DeepCopy(), template.DeepCopy()
 	frozen, err := Freeze(testRun, spec, template)
 	if diff := cmp.Diff(specBefore, &spec) + cmp.Diff(templateBefore, &template); diff != "" {
-		t.Errorf("freezing changed what was written:\n%s", diff)
+		t.Errorf("Freeze modified its input:\n%s", diff)
 	}
 	DefaultRun(specBefore)
 	DefaultTemplate(templateBefore)

@@ -10,7 +10,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-func TestAGateMayNotRewardTheWorseDirection(t *testing.T) {
+func TestFreeze_GateOnWorseDirectionIsRejected(t *testing.T) {
 	for _, c := range []struct {
 		metric, bound string
 		op, meant     assayv1alpha1.GateOperator // Meant is empty where the op is right.
@@ -36,7 +36,7 @@ func TestAGateMayNotRewardTheWorseDirection(t *testing.T) {
 	}
 }
 
-func TestGatesOnCompleting(t *testing.T) {
+func TestFreeze_CompletesGates(t *testing.T) {
 	for name, c := range map[string]struct {
 		gate assayv1alpha1.Gate
 		says string
@@ -47,7 +47,7 @@ func TestGatesOnCompleting(t *testing.T) {
 		"none at all":                  {assayv1alpha1.Gate{Name: "done", Bound: "0"}, `spec.gates[0].bound: invalid bound "0": allowed are shares of the trials`},
 		"more than all":                {assayv1alpha1.Gate{Name: "done", Bound: "101%"}, "spec.gates[0].bound"},
 		"a duration":                   {assayv1alpha1.Gate{Name: "done", Bound: "5ms"}, "spec.gates[0].bound"},
-		"no arm":                       {assayv1alpha1.Gate{Name: "done", Candidate: "nobody"}, `spec.gates[0].candidate: invalid candidate "nobody": allowed are loop, fused`},
+		"no arm":                       {assayv1alpha1.Gate{Name: "done", Candidate: "other"}, `spec.gates[0].candidate: invalid candidate "other": allowed are loop, fused`},
 		"a direction":                  {assayv1alpha1.Gate{Name: "done", AllowWorse: true}, "spec.gates[0].allowWorse"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestGatesOnCompleting(t *testing.T) {
 	}
 }
 
-func TestArmsAndPointsThatNoGateLooksAtHaveTheImplicitOne(t *testing.T) {
+func TestCompletions_UncoveredCellsHaveImplicitGate(t *testing.T) {
 	spec := testSpec()
 	spec.Gates = []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9", Candidate: "fused",
 		At: values{"batchSize": "8"}}}
@@ -99,7 +99,7 @@ func TestArmsAndPointsThatNoGateLooksAtHaveTheImplicitOne(t *testing.T) {
 	}
 }
 
-func TestSamplesThatAPercentileNeeds(t *testing.T) {
+func TestEarlyStopping_SampleCounts(t *testing.T) {
 	for _, c := range []struct {
 		share         float64
 		overruns, min int
@@ -120,8 +120,8 @@ func TestSamplesThatAPercentileNeeds(t *testing.T) {
 	}
 }
 
-// More samples than 64 bits count are not too few.
-func TestAPercentileHasEnoughSamplesHoweverManyItsAuthorAsksFor(t *testing.T) {
+// The product of samples and trials must not overflow.
+func TestFreeze_HugeSampleCountDoesNotOverflow(t *testing.T) {
 	for iterations, enough := range map[string]bool{
 		"10": true, "9": false, "4611686018427387904": true, "9223372036854775807": true, "0": false, "-9223372036854775807": false,
 	} {
@@ -136,7 +136,7 @@ func TestAPercentileHasEnoughSamplesHoweverManyItsAuthorAsksFor(t *testing.T) {
 	}
 }
 
-func TestABoundIsTheNumberThatItsDecimalIs(t *testing.T) {
+func TestParseBound_ScaledBoundEqualsDecimal(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 5000 {
 		digits := strconv.Itoa(random.IntN(1e6)) + "." + strconv.Itoa(random.IntN(1e4))

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// imageReference is the form that the API server accepts. Nothing in it means anything to Argo.
+// imageReference is the form that the API server accepts. It contains no character that the engine would interpret.
 var imageReference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 
 func checkImage(field, image string, problems *Invalid) {
@@ -21,10 +21,10 @@ func checkImage(field, image string, problems *Invalid) {
 	}
 }
 
-// mostImages bounds the images of a run: a block's pod has the room for what is copied out of each.
+// mostImages limits the images of a run, because a block's pod stores the files copied from each of them.
 const mostImages = 32
 
-// imagesOf are those that arms and builds have of their own. If there is one, the programs of all arms are copied out of images.
+// imagesOf returns the images of arms and builds. If there is any, the programs of all arms are copied out of images.
 func imagesOf(spec *assayv1alpha1.BenchmarkRunSpec) map[string]bool {
 	images := map[string]bool{}
 	for _, arm := range spec.Arms {
@@ -37,8 +37,7 @@ func imagesOf(spec *assayv1alpha1.BenchmarkRunSpec) map[string]bool {
 	return images
 }
 
-// withImages names the image of every arm, where they have any: its own, else the template's. The null arm has the
-// baseline's.
+// withImages sets the image of every arm, if any arm has one: its own, else the template's. The null arm has the baseline's.
 func withImages(arms []record.Arm, spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) []record.Arm {
 	if len(imagesOf(spec)) == 0 {
 		return arms
@@ -49,7 +48,7 @@ func withImages(arms []record.Arm, spec *assayv1alpha1.BenchmarkRunSpec, templat
 	return arms
 }
 
-// ImageNames are the images that the programs are from, for people: the template's, or those of the arms.
+// ImageNames describes the images of the programs for messages: the template's, or those of the arms.
 func (e *Experiment) ImageNames() string {
 	var parts []string
 	for _, cell := range e.Cells {
@@ -64,7 +63,7 @@ func (e *Experiment) ImageNames() string {
 	return strings.Join(parts, ", ")
 }
 
-// checkImages reports images that programs cannot be copied out of.
+// checkImages rejects images whose programs cannot be copied.
 func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, cells []record.Cell,
 	problems *Invalid) {
 	for i, file := range template.Files {
@@ -96,14 +95,14 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 				problems.addOnce(reported, field, field, "invalid program %q: it is copied out of the arms' images, so its path there must be "+
 					"absolute; write it as /bin/name", program)
 			case len(template.Files) > 0 && !covered(template.Files, program):
-				problems.addOnce(reported, field, field, "the program %s is not among template.files, which are what is copied out of the arms' "+
+				problems.addOnce(reported, field, field, "the program %s is not among template.files, the files copied out of the arms' "+
 					"images: add it", program)
 			}
 		}
 	}
 }
 
-// programs are what the trials of a cell execute, in the order of the template's commands.
+// programs returns the programs that the trials of a cell execute, in the order of the template's commands.
 func programs(cell record.Cell) []string {
 	var out []string
 	for _, role := range cell.Roles {
@@ -119,14 +118,14 @@ func first(argv []string) string {
 	return argv[0]
 }
 
-// covered reports whether a file is one of those named, or inside a folder that is.
+// covered reports whether a file is listed or inside a listed folder.
 func covered(files []string, file string) bool {
 	return slices.ContainsFunc(files, func(named string) bool {
 		return named == file || named == "/" || strings.HasPrefix(file, named+"/")
 	})
 }
 
-// Files are what is copied out of an arm's image: what the template names, else the programs of its cells.
+// Files returns the paths to copy out of an arm's image: template.files, or else the programs of its cells.
 func (e *Experiment) Files(image string) []string {
 	if len(e.Plan.Files) > 0 {
 		return e.Plan.Files

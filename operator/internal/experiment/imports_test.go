@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// What measures, judges and reports reads plans. Were one of these packages to read the API, a new version of it would be a new
-// version of the ledger.
-func TestWhatIsDecidedByPlansKnowsNoAPI(t *testing.T) {
+// Packages that measure, judge and report read plans only. If one of them read the API, a new API version would require a new version of
+// the ledger.
+func TestImports_PackagesThatReadPlansDoNotImportTheAPI(t *testing.T) {
 	for _, folder := range []string{
 		"analysis", "compare", "design", "export", "ledger", "noise", "record", "report", "search", "format",
 	} {
@@ -27,7 +27,7 @@ func TestWhatIsDecidedByPlansKnowsNoAPI(t *testing.T) {
 			}
 			for _, one := range file.Imports {
 				if strings.HasPrefix(one.Path.Value, `"assay.dev/assay/operator/api/`) {
-					t.Errorf("%s imports %s: what it needs of a run belongs into experiment.Plan", path, one.Path.Value)
+					t.Errorf("%s imports %s: add the required fields to experiment.Plan", path, one.Path.Value)
 				}
 				if folder == "design" && strings.Contains(one.Path.Value, "k8s.io/") {
 					t.Errorf("%s imports %s: what to measure next is decided without a cluster; when to act is for package plan", path, one.Path.Value)

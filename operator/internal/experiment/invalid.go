@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// Problem is one thing wrong with an experiment.
+// Problem is one fault of an experiment.
 type Problem struct {
 	// Field is the path of the field in the run or its template, e.g. spec.gates[1].at.
 	Field string
-	// Message is what was found and what to do.
+	// Message describes the invalid value and the remedy.
 	Message string
 }
 
-// Invalid is every problem found in an experiment, as far as anybody reads, so that an author repairs them in one go.
+// Invalid is an error that lists all problems of an experiment, up to a limit, so that an author can fix them in one pass.
 type Invalid struct {
 	Problems []Problem
-	// Further problems are counted only: an experiment can have as many as it has cells.
+	// Further counts the problems that are not listed: an experiment may have one for each of its cells.
 	Further int
 }
 
-// What is kept of problems.
+// Limits of the listed problems.
 const (
 	maxProblems = 64
 	maxProblem  = 768
 )
 
-// found is how many problems there are: as many as are kept and those that are not.
+// found counts all problems, listed or not.
 func (i *Invalid) found() int { return len(i.Problems) + i.Further }
 
 func (i *Invalid) add(field, format string, args ...any) {
@@ -37,13 +37,13 @@ func (i *Invalid) add(field, format string, args ...any) {
 	i.Problems = append(i.Problems, Problem{Field: shortened(field, maxProblem), Message: shortened(fmt.Sprintf(format, args...), maxProblem)})
 }
 
-// lazily is a text that is made where it is kept: comparing a name with all that there are takes its time, and an experiment has room for
-// thousands of wrong ones.
+// lazily is a text that is computed only if its problem is listed. Suggesting similar names is slow, and an experiment may have thousands
+// of wrong names.
 type lazily func() string
 
 func (l lazily) String() string { return l() }
 
-// addOnce adds a problem unless one of that key was reported: one wrong value shows in many cells and is one problem to the author.
+// addOnce adds a problem unless one with this key was reported, because one wrong value affects many cells.
 func (i *Invalid) addOnce(reported map[string]bool, key, field, format string, args ...any) {
 	if !reported[key] {
 		i.add(field, format, args...)
@@ -51,7 +51,7 @@ func (i *Invalid) addOnce(reported map[string]bool, key, field, format string, a
 	reported[key] = true
 }
 
-// shortened keeps the beginning and the end, which says what to do.
+// shortened removes the middle of a long message and retains its end, which has the remedy.
 func shortened(text string, most int) string {
 	if runes := []rune(text); len(text) > most && len(runes) > most {
 		return string(runes[:most/2]) + " … " + string(runes[len(runes)-most/2:])

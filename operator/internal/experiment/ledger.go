@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// ComputeDigest is the sha256 of the experiment's JSON without the digest itself. The spec and the template are in it with their
-// keys in order, since nobody who reads a later version of the API could bring them into the order of its fields.
+// ComputeDigest returns the sha256 of the experiment's JSON without the digest. The keys of the spec and the template are sorted, because
+// a reader with another version of the API has another order of fields.
 func (e Experiment) ComputeDigest() (string, error) {
 	e.Digest = ""
 	for _, raw := range []*json.RawMessage{&e.Template, &e.Spec} {
@@ -35,8 +35,7 @@ func digest(experiment any) (string, error) {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(raw)), err
 }
 
-// written is what people wrote, in the only version of the API there is; and an experiment without a plan, as all were once and
-// those that are written by hand still may be.
+// written is an experiment with its spec and template in the only version of the API. It may lack a plan, as handwritten experiments do.
 type written struct {
 	Schema   string                              `json:"schema"`
 	Digest   string                              `json:"digest"`
@@ -48,9 +47,9 @@ type written struct {
 	Cells    []record.Cell                       `json:"cells"`
 }
 
-// Parse reads an experiment.json, and refuses one in which something would silently decide nothing, or is not what its digest says. A
-// plan is read from the spec where there is none. Where there is one it has to be what the spec says, so that nobody is shown one
-// experiment and judged by another; a spec in a version of the API that this program does not know is left alone.
+// Parse reads an experiment.json. It rejects fields that would have no effect and content that differs from the digest. If the plan is
+// absent, it is derived from the spec. If it is present, it must equal the derived plan, so that the shown experiment is the judged one; a
+// spec in an unknown version of the API is not compared.
 func Parse(raw []byte) (*Experiment, error) {
 	var form struct{ Plan *json.RawMessage }
 	if err := json.Unmarshal(raw, &form); err != nil {
@@ -92,7 +91,7 @@ func Parse(raw []byte) (*Experiment, error) {
 		return nil, err
 	}
 	if string(says) != string(asWritten) {
-		return nil, fmt.Errorf("plan is not what spec and template say: leave plan and api out, and it is read from them, or write %s", says)
+		return nil, fmt.Errorf("plan differs from spec and template: omit plan and api to derive the plan, or write %s", says)
 	}
 	return e, nil
 }
@@ -117,7 +116,7 @@ func parseWritten(raw []byte) (*Experiment, error) {
 	return e, err
 }
 
-// written are the spec and the template as people wrote them.
+// written decodes the original spec and template.
 func (e *Experiment) written() (*written, error) {
 	raw, err := json.Marshal(map[string]json.RawMessage{"template": e.Template, "spec": e.Spec})
 	if err != nil {
@@ -127,7 +126,7 @@ func (e *Experiment) written() (*written, error) {
 	return from, record.Strictly(raw, from)
 }
 
-// fill reads the plan from what was written, and checks it.
+// fill derives the plan from the original objects, and checks it.
 func (e *Experiment) fill(from *written) error {
 	if err := e.complete(); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (e *Experiment) fill(from *written) error {
 	return inSpec.check(e)
 }
 
-// complete reports what is missing of an experiment whoever wrote it.
+// complete reports missing fields that every experiment needs, frozen or handwritten.
 func (e *Experiment) complete() error {
 	switch {
 	case e.Schema != Schema:
@@ -161,7 +160,7 @@ func (e *Experiment) has(digest string) error {
 		"still needs this digest", e.Digest, digest)
 }
 
-// plan reads the words that were written, and checks no more than that each means something and that the arms are those of the spec.
+// plan derives the plan. It only checks that each word is valid and that the arms are those of the spec.
 func (w *written) plan() (*Plan, error) {
 	problems := &Invalid{}
 	plan := read(&w.Spec, &w.Template, problems)

@@ -28,7 +28,7 @@ func (f fields) replace(name, from, to string) fields {
 	return f
 }
 
-// parse reads it, with the digest that the first error asks for.
+// parse parses the fields, with the digest that the first error reports.
 func (f fields) parse(t *testing.T) (*Experiment, error) {
 	t.Helper()
 	for range 2 {
@@ -50,8 +50,8 @@ func (f fields) parse(t *testing.T) (*Experiment, error) {
 	return nil, nil
 }
 
-// A ledger comes from others, and no API has looked at it: a quantity in it is read at once or refused, wherever it is.
-func TestAQuantityOfALedgerIsReadInNoTime(t *testing.T) {
+// A ledger is untrusted and has not passed the API. Each quantity must be parsed or rejected in bounded time.
+func TestParse_HugeQuantityIsRejectedQuickly(t *testing.T) {
 	const endless = `1e-4000000`
 	for name, tc := range map[string]struct{ raw, says string }{
 		"a spec":               {`{"spec":{"placement":{"memory":"` + endless + `"}}}`, "spec.placement.memory: invalid value"},
@@ -73,13 +73,13 @@ func TestAQuantityOfALedgerIsReadInNoTime(t *testing.T) {
 	}
 }
 
-// What a kilobyte of names asks for must not be the square of how deep they lie: a megabyte of them took gigabytes.
-func TestAnExperimentTakesNoMoreRoomTheDeeperItIs(t *testing.T) {
+// Memory must grow linearly with the nesting depth. Paths to every value took gigabytes for a file of one megabyte.
+func TestParse_DeepNestingTakesBoundedMemory(t *testing.T) {
 	const deep = 5000
 	named := strings.Repeat(`{"`+strings.Repeat("a", 100)+`":`, deep) + "1" + strings.Repeat("}", deep)
 	listed := strings.Repeat("[", deep) + strings.Repeat("]", deep)
 	for name, raw := range map[string]string{
-		"of its own":            `{"other":` + named + `}`,
+		"at the top level":      `{"other":` + named + `}`,
 		"in a spec":             `{"spec":{"other":` + named + `}}`,
 		"in a plan's arguments": `{"plan":{"workload":{"other":` + named + `}}}`,
 		"in place of a name":    `{"spec":{"arms":[{"name":` + named + `}]}}`,
@@ -97,45 +97,45 @@ func TestAnExperimentTakesNoMoreRoomTheDeeperItIs(t *testing.T) {
 	}
 }
 
-func TestAnExperimentIsReadFromEveryFormOfTheLedger(t *testing.T) {
+func TestParse_FrozenAndHandwrittenExperiments(t *testing.T) {
 	const bound = `"bound":"1.5"`
 	cases := map[string]struct {
 		edit func(fields) fields
 		says string // Of the error; empty where it is read.
 		want float64
 	}{
-		"as it was frozen":                              {func(f fields) fields { return f }, "", 1.5},
-		"without a plan, as all were once":              {func(f fields) fields { return f.without("api", "plan") }, "", 1.5},
-		"by hand, with another bound":                   {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"2"`) }, "", 2},
-		"by hand, with an invalid bound":                {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: invalid bound "fast"`, 0},
-		"by hand, with a ratio of nothing":              {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: invalid bound 0: a ratio is always positive", 0},
-		"a spec that says something else than the plan": {func(f fields) fields { return f.replace("spec", bound, `"bound":"1.1"`) }, "plan is not what spec and template say", 0},
-		"a plan that says something else than the spec": {func(f fields) fields { return f.replace("plan", `"bound":1.5`, `"bound":1.1`) }, "plan is not what spec and template say", 0},
-		"a plan of another version":                     {func(f fields) fields { return f.replace("plan", PlanVersion, "experiment/v9") }, `plan.version is "experiment/v9"`, 0},
-		"a plan with a field that is unknown":           {func(f fields) fields { return f.replace("plan", `"version"`, `"more":1,"version"`) }, `unknown field "plan.more"`, 0},
-		"a spec in a later version of the API":          {func(f fields) fields { return f.later() }, "", 1.5},
-		"and a plan whose op means nothing":             {func(f fields) fields { return f.later().replace("plan", `"op":"RatioAtLeast"`, `"op":"Better"`) }, `plan.gates[0].op: invalid value "Better"`, 0},
+		"as it was frozen":                     {func(f fields) fields { return f }, "", 1.5},
+		"without a plan":                       {func(f fields) fields { return f.without("api", "plan") }, "", 1.5},
+		"by hand, with another bound":          {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"2"`) }, "", 2},
+		"by hand, with an invalid bound":       {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: invalid bound "fast"`, 0},
+		"by hand, with a ratio of nothing":     {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: invalid bound 0: a ratio is always positive", 0},
+		"a changed spec beside the plan":       {func(f fields) fields { return f.replace("spec", bound, `"bound":"1.1"`) }, "plan differs from spec and template", 0},
+		"a changed plan beside the spec":       {func(f fields) fields { return f.replace("plan", `"bound":1.5`, `"bound":1.1`) }, "plan differs from spec and template", 0},
+		"a plan of another version":            {func(f fields) fields { return f.replace("plan", PlanVersion, "experiment/v9") }, `plan.version is "experiment/v9"`, 0},
+		"a plan with a field that is unknown":  {func(f fields) fields { return f.replace("plan", `"version"`, `"more":1,"version"`) }, `unknown field "plan.more"`, 0},
+		"a spec in a later version of the API": {func(f fields) fields { return f.later() }, "", 1.5},
+		"and a plan with an unknown op":        {func(f fields) fields { return f.later().replace("plan", `"op":"RatioAtLeast"`, `"op":"Better"`) }, `plan.gates[0].op: invalid value "Better"`, 0},
 		"and a plan without the bound of a gate": {func(f fields) fields {
 			return f.later().replace("plan", `"bound":1.5,`, "").replace("plan", `,"bound":1.5`, "")
 		}, "plan.gates[0].bound is missing", 0},
-		"and a plan with a confidence beyond all bounds": {func(f fields) fields { return f.later().replace("plan", `"confidence":0.95`, `"confidence":95`) }, "plan.design.confidence: invalid value 95: allowed are numbers from 0.5 to below 1", 0},
-		"and a plan whose gates are judged at less than is shown": {func(f fields) fields {
+		"and a plan with a confidence out of range": {func(f fields) fields { return f.later().replace("plan", `"confidence":0.95`, `"confidence":95`) }, "plan.design.confidence: invalid value 95: allowed are numbers from 0.5 to below 1", 0},
+		"and a plan with gateConfidence below confidence": {func(f fields) fields {
 			return f.later().replace("plan", `"gateConfidence":0.995`, `"gateConfidence":0.9`)
 		}, "plan.design.gateConfidence: invalid value 0.9", 0},
 		"and a plan whose rare slowdown would make intervals narrower": {func(f fields) fields {
 			return f.later().replace("plan", `"seed":`, `"rareSlowdown":-0.5,"seed":`)
 		}, "plan.design.rareSlowdown: invalid value -0.5: allowed are numbers from 0 to 10", 0},
-		"and a plan with a correlation beyond any": {func(f fields) fields {
+		"and a plan with a correlation out of range": {func(f fields) fields {
 			return f.later().replace("plan", `"seed":`, `"blockCorrelation":1.5,"seed":`)
 		}, "plan.design.blockCorrelation: invalid value 1.5", 0},
-		"and a plan that stops at no width": {func(f fields) fields {
+		"and a plan with a zero stopping width": {func(f fields) fields {
 			return f.later().replace("plan", `"seed":`, `"stop":{"relativeHalfWidth":-1},"seed":`)
 		}, "plan.design.stop.relativeHalfWidth: invalid value -1", 0},
-		"and a plan that stops by the width of too few blocks": {func(f fields) fields {
+		"and a plan with too few blocks for its stopping rule": {func(f fields) fields {
 			stops := f.later().replace("plan", `"seed":`, `"stop":{"relativeHalfWidth":0.01},"seed":`)
 			return stops.replace("plan", `"blocks":{"min":10`, `"blocks":{"min":4`)
 		}, "plan.design.blocks.min: invalid value 4: a stopping rule (plan.design.stop) needs at least 10 blocks", 0},
-		"and a plan whose gate looks at a metric that is not there": {func(f fields) fields { return f.later().replace("plan", `"metric":"throughput"`, `"metric":"speed"`) }, `plan.gates[0].metric is "speed"`, 0},
+		"and a plan with a gate on a missing metric": {func(f fields) fields { return f.later().replace("plan", `"metric":"throughput"`, `"metric":"speed"`) }, `plan.gates[0].metric is "speed"`, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestAnExperimentIsReadFromEveryFormOfTheLedger(t *testing.T) {
 	}
 }
 
-// later is in a version of the API that nobody knows yet.
+// later changes the API version to an unknown one.
 func (f fields) later() fields {
 	f["api"], f["spec"], f["template"] = json.RawMessage(`"assay.dev/v2"`), json.RawMessage(`{"of":"its own"}`), json.RawMessage(`{}`)
 	return f

@@ -11,17 +11,17 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// What an experiment may grow to. A run of a few KiB can name a sweep of any size, and whoever expands it, the operator above
-// all, holds all of it in memory for every tenant. So it is counted first, without building any of it.
+// Limits of an expanded experiment. A run of a few KiB can define a sweep of any size, and the operator expands it in memory on behalf of
+// every tenant. Sizes are therefore counted before anything is expanded.
 const (
-	// maxCombinations bounds what is looked at one by one: combinations of the axes and included points, before exclude.
+	// maxCombinations limits the combinations to visit: those of the axes and the included points, before exclude.
 	maxCombinations = 10000
-	// maxCells bounds points times the builds of all arms. A cell takes some 250 bytes in the plan of a wave, which a ConfigMap of 1 MiB
-	// holds.
+	// maxCells limits points times the builds of all arms. A cell takes about 250 bytes in the plan of a wave, which must fit into a ConfigMap
+	// of 1 MiB.
 	maxCells = 4096
-	// maxExpandedBytes bounds the points' names and values and the cells' arguments, variables and parameters together. It is
-	// four times what fits into the plan of a wave, because a search plans a part of its cells at a time. In memory and with
-	// its JSON an experiment then takes the operator some 20 MiB while it is accepted.
+	// maxExpandedBytes limits the sum of the points' names and values and the cells' arguments, variables and parameters. It is four times the
+	// capacity of a wave's plan, because a search plans a part of its cells at a time. With it, accepting an experiment takes the operator
+	// about 20 MiB of memory.
 	maxExpandedBytes = 4 << 20
 )
 
@@ -29,12 +29,12 @@ const (
 func withinLimits(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) bool {
 	before := problems.found()
 	arms := len(arms(spec))
-	// A cell is of one build: an arm without builds of its own has one.
+	// A cell belongs to one build; an arm without builds counts as one.
 	builds := 0
 	for arm := range arms {
 		builds += len(buildsOf(spec, arm))
 	}
-	// That there is no arm is reported later, and points are expanded all the same.
+	// Missing arms are reported later, and the points are expanded nevertheless.
 	arms, builds = max(1, arms), max(1, builds)
 	if spec.Search == nil && spec.Sweep != nil {
 		combinations := countCombinations(spec.Sweep)
@@ -72,8 +72,7 @@ func tooManyCells(points float64, arms, builds int, problems *Invalid) {
 		quantity.Decimals(points, 0), what, quantity.Decimals(points*float64(builds), 0), maxCells, maxCombinations, fewer)
 }
 
-// countCombinations is how many combinations a sweep has before exclude. It is a float because 256 values of eight axes are
-// more than an integer holds.
+// countCombinations returns the number of combinations before exclude. It is a float because 256 values of eight axes exceed an integer.
 func countCombinations(sweep *assayv1alpha1.Sweep) float64 {
 	count := 1.0
 	for _, axis := range sweep.Axes {
@@ -86,7 +85,7 @@ func countCombinations(sweep *assayv1alpha1.Sweep) float64 {
 	return count + float64(len(sweep.Include))
 }
 
-// loadsOf is how many loads a search has; one that is refused for its range has one.
+// loadsOf returns the number of loads of a search; 1 if its range is invalid.
 func loadsOf(search *assayv1alpha1.Search, arms int) int {
 	step, ok := quantity.Share(search.Over.Resolution)
 	loads := countLoads(search.Over.Low.AsApproximateFloat64(), search.Over.High.AsApproximateFloat64(), step)
@@ -96,8 +95,8 @@ func loadsOf(search *assayv1alpha1.Search, arms int) int {
 	return int(loads)
 }
 
-// pointsOf visits the values of the axes at every point, in one map that the next point overwrites. A search, whose loads are
-// counted where they are made, and a run without a sweep have one.
+// pointsOf visits the values of the axes at every point, in one map that it reuses. A search, whose loads are counted elsewhere, and a run
+// without a sweep have one point.
 func pointsOf(spec *assayv1alpha1.BenchmarkRunSpec) iter.Seq[map[string]string] {
 	return func(yield func(map[string]string) bool) {
 		if spec.Search != nil || spec.Sweep == nil {
@@ -117,12 +116,12 @@ func pointsOf(spec *assayv1alpha1.BenchmarkRunSpec) iter.Seq[map[string]string] 
 	}
 }
 
-// counter adds up the bytes that an experiment will take.
+// counter sums the bytes of the expanded experiment.
 type counter struct {
 	spec     *assayv1alpha1.BenchmarkRunSpec
 	template *assayv1alpha1.BenchmarkTemplateSpec
 	arms     int
-	// fixed bytes of every cell, and how often each parameter's value is written in one.
+	// fixed is the bytes of every cell without values; times counts how often each parameter's value appears in a cell.
 	fixed int
 	times []int
 	// matching are the overrides of a point, in their order.
@@ -140,7 +139,7 @@ func newCounter(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 		}
 	}
 	for i, parameter := range template.Parameters {
-		// Once among the parameters, once as ASSAY_PARAM_… and once as a variable of its own.
+		// The value appears among the parameters, as ASSAY_PARAM_… and possibly as the parameter's env variable.
 		out.times[i] = 2
 		out.fixed += len("ASSAY_PARAM_") + 2*len(kebab(parameter.Name)) + len(parameter.Env)
 		if parameter.Env != "" {
@@ -190,7 +189,7 @@ func (c *counter) point(values map[string]string) {
 	}
 }
 
-// value is what resolve gives a parameter in a cell.
+// value returns the value that resolve gives a parameter in a cell.
 func (c *counter) value(parameter int, point map[string]string, arm int) string {
 	name := c.template.Parameters[parameter].Name
 	if value, ok := c.spec.Arms[arm].Parameters[name]; ok {
@@ -210,7 +209,7 @@ func (c *counter) value(parameter int, point map[string]string, arm int) string 
 	return ptr.Deref(c.template.Parameters[parameter].Default, "")
 }
 
-// refuse names what takes the most.
+// refuse adds a problem that names the largest contribution.
 func (c *counter) refuse(cells int, problems *Invalid) {
 	field, what := "template.command", fmt.Sprintf("%d bytes of each are the commands and the names of parameters", c.fixed)
 	if len(c.template.Roles) > 0 {

@@ -13,7 +13,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// numbers are as many values as asked for, each of a width.
+// numbers returns n values of a width.
 func numbers(count, width int) []string {
 	var out []string
 	for i := range count {
@@ -51,7 +51,7 @@ func inBuilds(arms []assayv1alpha1.Arm, count int) []assayv1alpha1.Arm {
 	return arms
 }
 
-func TestAnExperimentThatIsTooLargeIsRefusedBeforeItIsExpanded(t *testing.T) {
+func TestFreeze_TooLargeExperimentIsRejectedBeforeExpansion(t *testing.T) {
 	axes := func(count, size, width int) *assayv1alpha1.Sweep {
 		out := &assayv1alpha1.Sweep{}
 		for i := range count {
@@ -180,8 +180,8 @@ func TestAnExperimentThatIsTooLargeIsRefusedBeforeItIsExpanded(t *testing.T) {
 	}
 }
 
-// The count is of what is then built: where the two differ, something grows that nobody counts.
-func TestTheCountIsThatOfWhatIsBuilt(t *testing.T) {
+// The counted size must equal the built size; otherwise a field could grow beyond the limit.
+func TestCounter_EqualsBuiltSize(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		text := func(most int) string { return strings.Repeat("v", 1+random.IntN(most)) }
@@ -247,7 +247,7 @@ func TestTheCountIsThatOfWhatIsBuilt(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsNeverLongerThanPeopleRead(t *testing.T) {
+func TestInvalid_ErrorHasBoundedLength(t *testing.T) {
 	template := testTemplate()
 	template.Parameters[1].Enum = nil
 	for i := range 64 {

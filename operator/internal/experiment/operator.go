@@ -163,7 +163,7 @@ func (o Op) parseBound(text, unit string) (float64, error) {
 		case bound > 0:
 			err = fmt.Errorf("invalid bound %s: %s allows numbers from %g", text, o, least)
 		default:
-			err = fmt.Errorf("invalid bound %s: a ratio is always positive, so the gate would decide nothing; write a number above 0", text)
+			err = fmt.Errorf("invalid bound %s: a ratio is always positive, so the gate would have no effect; write a number above 0", text)
 		}
 		return bound, err
 	case SubjectCompletion:

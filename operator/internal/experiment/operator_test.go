@@ -134,7 +134,7 @@ func TestBelow_RoundingErrorsAreAllowedFor(t *testing.T) {
 	}
 }
 
-func TestCondition_ExcludesWhatCannotBothHold(t *testing.T) {
+func TestCondition_ExcludesContradictingConditions(t *testing.T) {
 	of := func(op Op, bound float64) Condition { return Condition{Metric: "m", Op: op, Bound: ptr.To(bound)} }
 	cases := map[string]struct {
 		a, b Condition

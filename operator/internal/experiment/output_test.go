@@ -9,12 +9,12 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// hyperfine makes the template one whose output another tool writes.
+// hyperfine sets the template's output format to Hyperfine.
 func hyperfine(t *templateSpec) {
 	t.Output.Format, t.Parity = assayv1alpha1.HyperfineOutput, assayv1alpha1.ParityNone
 }
 
-func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
+func TestFreeze_UnreadableOutputsAreRejected(t *testing.T) {
 	from := func(t *templateSpec, metric int, from assayv1alpha1.MetricSource) { t.Metrics[metric].From = &from }
 	k6 := func(t *templateSpec) {
 		hyperfine(t)
@@ -77,19 +77,19 @@ func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
 	})
 }
 
-func TestFiguresWithSamplesHavePercentiles(t *testing.T) {
+func TestHasSamples_FormatsAndFields(t *testing.T) {
 	cases := map[string]struct {
 		output assayv1alpha1.Output
 		from   assayv1alpha1.MetricSource
 		want   bool
 	}{
-		"what a program reports itself":              {assayv1alpha1.Output{Format: assayv1alpha1.AssayResult}, assayv1alpha1.MetricSource{}, true},
+		"metrics reported by the program":            {assayv1alpha1.Output{Format: assayv1alpha1.AssayResult}, assayv1alpha1.MetricSource{}, true},
 		"repeated lines of go test":                  {assayv1alpha1.Output{Format: assayv1alpha1.GoBenchOutput}, assayv1alpha1.MetricSource{Field: "B/op"}, true},
 		"runs of hyperfine":                          {assayv1alpha1.Output{Format: assayv1alpha1.HyperfineOutput}, assayv1alpha1.MetricSource{}, true},
 		"hyperfine's own mean":                       {assayv1alpha1.Output{Format: assayv1alpha1.HyperfineOutput}, assayv1alpha1.MetricSource{Field: "mean"}, false},
 		"Criterion's folder":                         {assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput, Path: "criterion"}, assayv1alpha1.MetricSource{}, true},
 		"Criterion's slope":                          {assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput, Path: "criterion"}, assayv1alpha1.MetricSource{Field: "slope"}, false},
-		"what Criterion prints":                      {assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput}, assayv1alpha1.MetricSource{}, false},
+		"Criterion's printed output":                 {assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput}, assayv1alpha1.MetricSource{}, false},
 		"repetitions of Google Benchmark":            {assayv1alpha1.Output{Format: assayv1alpha1.GoogleBenchmarkOutput}, assayv1alpha1.MetricSource{Benchmark: "BM_Sum/8"}, true},
 		"an aggregate of Google Benchmark":           {assayv1alpha1.Output{Format: assayv1alpha1.GoogleBenchmarkOutput}, assayv1alpha1.MetricSource{Benchmark: "BM_Sum/8_median"}, false},
 		"rounds of pytest-benchmark":                 {assayv1alpha1.Output{Format: assayv1alpha1.PytestBenchmarkOutput}, assayv1alpha1.MetricSource{Field: "data"}, true},
@@ -101,9 +101,9 @@ func TestFiguresWithSamplesHavePercentiles(t *testing.T) {
 		"JMH's own percentile":                       {assayv1alpha1.Output{Format: assayv1alpha1.JMHOutput}, assayv1alpha1.MetricSource{Field: "score.p(99.0)"}, false},
 		"iterations of BenchmarkDotNet":              {assayv1alpha1.Output{Format: assayv1alpha1.BenchmarkDotNetOutput}, assayv1alpha1.MetricSource{}, true},
 		"BenchmarkDotNet's own mean":                 {assayv1alpha1.Output{Format: assayv1alpha1.BenchmarkDotNetOutput}, assayv1alpha1.MetricSource{Field: "Mean"}, false},
-		"what fio computed":                          {assayv1alpha1.Output{Format: assayv1alpha1.FioOutput}, assayv1alpha1.MetricSource{}, false},
-		"what wrk computed":                          {assayv1alpha1.Output{Format: assayv1alpha1.WrkOutput}, assayv1alpha1.MetricSource{Field: "Latency 99%"}, false},
-		"what sysbench computed":                     {assayv1alpha1.Output{Format: assayv1alpha1.SysbenchOutput}, assayv1alpha1.MetricSource{Field: "avg"}, false},
+		"a figure of fio":                            {assayv1alpha1.Output{Format: assayv1alpha1.FioOutput}, assayv1alpha1.MetricSource{}, false},
+		"a figure of wrk":                            {assayv1alpha1.Output{Format: assayv1alpha1.WrkOutput}, assayv1alpha1.MetricSource{Field: "Latency 99%"}, false},
+		"a figure of sysbench":                       {assayv1alpha1.Output{Format: assayv1alpha1.SysbenchOutput}, assayv1alpha1.MetricSource{Field: "avg"}, false},
 		"divan's median":                             {assayv1alpha1.Output{Format: assayv1alpha1.DivanOutput}, assayv1alpha1.MetricSource{}, false},
 		"Catch2's mean":                              {assayv1alpha1.Output{Format: assayv1alpha1.Catch2Output}, assayv1alpha1.MetricSource{}, false},
 		"rows of a table":                            {assayv1alpha1.Output{Format: assayv1alpha1.CSVOutput}, assayv1alpha1.MetricSource{Field: "ms"}, true},
@@ -118,7 +118,7 @@ func TestFiguresWithSamplesHavePercentiles(t *testing.T) {
 	}
 }
 
-func TestParametersReachProgramsInTheirOwnForm(t *testing.T) {
+func TestArguments_FormsOfParameters(t *testing.T) {
 	template := testTemplate()
 	template.Command = []string{"/tool", "--level", "$(strategy)"}
 	template.Parameters = []assayv1alpha1.Parameter{

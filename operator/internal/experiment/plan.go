@@ -11,27 +11,27 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// PlanVersion is the version of the form of Plan. It changes with what a plan means, and not with the kinds that people write.
+// PlanVersion is the version of the Plan format. It changes with the meaning of a plan, independently of the API version.
 const PlanVersion = "experiment/v1"
 
-// Plan is what a run asks for: all its words read, in numbers of base units and with the template's values where it names none. It is
-// all that is decided by, so that whatever judges, reports or simulates knows nothing of the API.
+// Plan is the parsed run: validated words, numbers in base units, and the template's values as defaults. All decisions read it alone, so
+// that packages for judging, reports and simulation do not depend on the API.
 type Plan struct {
 	Version string `json:"version"`
-	// Template is the name of the run's template; empty for one of its own.
+	// Template is the name of the run's template; empty for an inline one.
 	Template string `json:"template,omitempty"`
-	// Workload and Requires are given to every block as they are.
+	// Workload and Requires are passed to every block unchanged.
 	Workload record.Workload     `json:"workload"`
 	Requires record.Requirements `json:"requires,omitzero"`
 	// Command is that of the process whose output is the result, with $(name) for parameters as the template has it.
 	Command []string `json:"command,omitempty"`
-	// Files are what is copied out of the arms' images; none copies the programs.
+	// Files are the paths to copy out of the arms' images; empty means only the programs.
 	Files   []string `json:"files,omitempty"`
 	Metrics []Metric `json:"metrics,omitempty"`
 	Parity  Parity   `json:"parity,omitempty"`
 	Sweep   *Sweep   `json:"sweep,omitempty"`
 	Design  Design   `json:"design"`
-	// Noise are the limits in force: a kind that is not among them has none.
+	// Noise are the limits in force; a kind that is absent has no limit.
 	Noise       noise.Limits `json:"noise"`
 	OnViolation noise.Policy `json:"onViolation"`
 	Placement   Placement    `json:"placement"`
@@ -39,12 +39,12 @@ type Plan struct {
 	Gates       []Gate       `json:"gates,omitempty"`
 	Predictions []Prediction `json:"predictions,omitempty"`
 	Tables      []Table      `json:"tables,omitempty"`
-	// Retries are how often a block whose pod was lost is run again.
+	// Retries is the number of times that a block with a lost pod is run again.
 	Retries int    `json:"retries"`
 	Budget  Budget `json:"budget"`
 }
 
-// Direction reports which way is better.
+// Direction reports whether higher or lower values are better.
 type Direction string
 
 // Directions.
@@ -66,13 +66,13 @@ type Metric struct {
 	Name      string    `json:"name"`
 	Unit      string    `json:"unit"`
 	Direction Direction `json:"direction"`
-	// Statistic is used where nothing else is named.
+	// Statistic is the default statistic of the metric.
 	Statistic   Statistic `json:"statistic"`
 	SamplesFrom string    `json:"samplesFrom,omitempty"`
 	Optional    bool      `json:"optional,omitempty"`
 }
 
-// Sweep is how the points were made.
+// Sweep describes how the points are derived.
 type Sweep struct {
 	Axes []Axis `json:"axes"`
 	// Zipped axes move together.
@@ -85,7 +85,7 @@ type Axis struct {
 	Values []string `json:"values"`
 }
 
-// Order is how the arms of a point follow each other inside a block.
+// Order is the sequence of the arms of a point inside a block.
 type Order string
 
 // Orders.
@@ -95,7 +95,7 @@ const (
 	OrderSequential Order = "Sequential"
 )
 
-// Design is how the experiment is repeated and ordered. Shares are numbers: 0.01 is 1 %.
+// Design is the replication and the order of the experiment. Shares are numbers: 0.01 is 1 %.
 type Design struct {
 	Blocks       Blocks  `json:"blocks"`
 	Order        Order   `json:"order,omitempty"`
@@ -123,12 +123,12 @@ type Stop struct {
 	RelativeHalfWidth float64 `json:"relativeHalfWidth"`
 }
 
-// Confirm repeats a Go or a NoGo on so many fresh blocks.
+// Confirm repeats a Go or a NoGo on this number of fresh blocks.
 type Confirm struct {
 	Blocks int `json:"blocks"`
 }
 
-// Exclusivity is what a block has to itself.
+// Exclusivity is the resource that no other work may use during a block.
 type Exclusivity string
 
 // Exclusivities.
@@ -138,7 +138,7 @@ const (
 	ExclusiveNone Exclusivity = "None"
 )
 
-// Placement is the nodes that blocks run on and what they get there.
+// Placement selects the nodes of blocks and the resources of a block.
 type Placement struct {
 	NodeSelector map[string]string   `json:"nodeSelector,omitempty"`
 	Tolerations  []corev1.Toleration `json:"tolerations,omitempty"`
@@ -148,7 +148,7 @@ type Placement struct {
 	MaxNodes     int32               `json:"maxNodes,omitempty"`
 }
 
-// AsksExclusiveCPUs reports whether the run wants CPUs that nobody else uses.
+// AsksExclusiveCPUs reports whether the run requests exclusive CPUs.
 func (p Placement) AsksExclusiveCPUs() bool {
 	return p.Exclusive == ExclusiveCPUs || p.Exclusive == ExclusiveNode
 }
@@ -160,10 +160,10 @@ type Search struct {
 	SubjectTo []Condition `json:"subjectTo"`
 }
 
-// Condition holds a quantity against a bound.
+// Condition compares a quantity with a bound.
 type Condition struct {
 	Metric string `json:"metric,omitempty"`
-	// Statistic is the metric's own where the run names none.
+	// Statistic defaults to the metric's statistic.
 	Statistic Statistic `json:"statistic,omitempty"`
 	Op        Op        `json:"op"`
 	// Bound is in the metric's unit, a ratio or a share of trials; nil for an operator without one.
@@ -171,7 +171,7 @@ type Condition struct {
 	AllowWorse bool     `json:"allowWorse,omitempty"`
 }
 
-// Severity reports whether a gate decides.
+// Severity reports whether a gate affects the verdict.
 type Severity string
 
 // Severities.
@@ -197,7 +197,7 @@ type Prediction struct {
 	Ratio     float64           `json:"ratio"`
 }
 
-// Table is one that the run asks for beside the report.
+// Table is an additional table of the report.
 type Table struct {
 	Name   string            `json:"name"`
 	Title  string            `json:"title,omitempty"`
@@ -221,13 +221,13 @@ type Column struct {
 	Compared  bool      `json:"compared,omitempty"`
 }
 
-// Budget is what the run may cost.
+// Budget limits the time and the trials of the run.
 type Budget struct {
 	WallClock metav1.Duration `json:"wallClock"`
 	Trials    int             `json:"trials"`
 }
 
-// Verdict is the answer.
+// Verdict is the result of a run with gates.
 type Verdict string
 
 // Verdicts.
@@ -242,10 +242,10 @@ const (
 	VerdictInvalid Verdict = "Invalid"
 )
 
-// TrialsPerBlock is how many processes one block launches, warm-ups included, given the number of cells.
+// TrialsPerBlock returns the number of trials in a block, warm-ups included, for a number of cells.
 func (d Design) TrialsPerBlock(cells int) int { return cells * (d.SlotsPerCell() + d.WarmupTrials) }
 
-// SlotsPerCell is how often a block launches every cell as a measured trial.
+// SlotsPerCell returns the number of measured trials of each cell in a block.
 func (d Design) SlotsPerCell() int {
 	if d.Order == OrderABBA {
 		return 2
@@ -253,8 +253,7 @@ func (d Design) SlotsPerCell() int {
 	return 1
 }
 
-// ConfidenceOfGates is the level of the intervals that gates are judged by. Runs frozen before there was one of its own judged their
-// gates by the intervals they showed, and are judged so for ever.
+// ConfidenceOfGates returns the confidence of the intervals for gates. A run without gateConfidence judges its gates at Confidence.
 func (d Design) ConfidenceOfGates() float64 {
 	return cmp.Or(d.GateConfidence, d.Confidence)
 }

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// expandPoints returns the points of the sweep in the order the report shows them, without duplicates. Without a sweep
+// expandPoints returns the points of the sweep in the order of the report, without duplicates. Without a sweep
 // there is one point with an empty key; a search has one point per load of its grid.
 func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) []record.Point {
 	if spec.Search != nil {
@@ -57,7 +57,7 @@ func combine(sweep *assayv1alpha1.Sweep) iter.Seq[map[string]string] {
 			rest := i
 			for _, axis := range slices.Backward(sweep.Axes) {
 				if len(axis.Values) == 0 {
-					continue // The definitions allow none without.
+					continue // The CRD schema requires a value.
 				}
 				at := i
 				if sweep.Mode != assayv1alpha1.ZipSweep {
@@ -96,7 +96,7 @@ func included(sweep *assayv1alpha1.Sweep, problems *Invalid) []map[string]string
 	return out
 }
 
-// noAxis describes a name that is none of the axes.
+// noAxis is the message for a name that is not an axis.
 func noAxis(sweep *assayv1alpha1.Sweep, name string) lazily {
 	return func() string {
 		if sweep == nil || len(sweep.Axes) == 0 {
@@ -107,7 +107,7 @@ func noAxis(sweep *assayv1alpha1.Sweep, name string) lazily {
 	}
 }
 
-// checkAxes refuses names that are none of the axes.
+// checkAxes rejects names that are not axes.
 func checkAxes(sweep *assayv1alpha1.Sweep, values assayv1alpha1.ParameterValues, field string, problems *Invalid) {
 	for name := range sorted(values) {
 		if !isAxis(sweep, name) {

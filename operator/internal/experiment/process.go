@@ -8,13 +8,13 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// What the runner reads of every process are metrics like any other: gates, predictions, constraints and columns name them,
-// and the results show those that something names. A program need not report anything for it.
+// The process metrics of the runner are used like the template's: gates, predictions, constraints and columns may name them, and results
+// show those that are named. A program need not report anything for them.
 
-// shownAlways are shown of a template that has no metrics of its own.
+// shownAlways are the process metrics to show for a template without metrics.
 var shownAlways = []string{"process.wallTime", "process.cpuTime", "process.peakMemory"}
 
-// metric finds a metric by name: one of the template, or of what the runner reads of every process.
+// metric returns the metric of a name, from the template or from the process metrics of the runner; nil without one.
 func (p *Plan) metric(name string) *Metric {
 	if i := slices.IndexFunc(p.Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
 		return &p.Metrics[i]
@@ -22,17 +22,17 @@ func (p *Plan) metric(name string) *Metric {
 	return p.processMetric(name)
 }
 
-// NoMetric refuses a metric that neither the template has nor the runner reads.
+// NoMetric is the message for a metric that neither the template nor the runner provides.
 func (p *Plan) NoMetric(name string) string {
 	return fmt.Sprintf("the template has no metric %q: %s", name, suggest.Allowed(name, p.metricNames()))
 }
 
-// metricNames are those of the template's metrics, and then of what the runner reads.
+// metricNames returns the names of the template's metrics, then of the process metrics.
 func (p *Plan) metricNames() []string {
 	return append(NamesOf(p.Metrics, func(m Metric) string { return m.Name }), p.processMetricNames()...)
 }
 
-// processMetric is a metric that the runner reads; nil if it reads none of that name of the template's processes.
+// processMetric returns the process metric of a name; nil if the template has no such process or metric.
 func (p *Plan) processMetric(name string) *Metric {
 	role, quantity := record.FindProcessQuantity(name)
 	if quantity == nil || role != "" &&
@@ -42,7 +42,7 @@ func (p *Plan) processMetric(name string) *Metric {
 	return &Metric{Name: name, Unit: quantity.Unit, Direction: LowerIsBetter, Statistic: StatisticValue}
 }
 
-// processMetricNames are those of the template's processes.
+// processMetricNames returns the names of the metrics of the template's processes.
 func (p *Plan) processMetricNames() []string {
 	var out []string
 	for _, quantity := range record.ProcessQuantities {
@@ -60,7 +60,7 @@ func (p *Plan) processMetricNames() []string {
 	return out
 }
 
-// Metrics are those that results show: the template's, and of what the runner reads those that the run names.
+// Metrics returns the metrics to show: the template's, and the process metrics that the run names.
 func (e *Experiment) Metrics() []*Metric {
 	p := &e.Plan
 	out := make([]*Metric, 0, len(p.Metrics))
@@ -76,7 +76,7 @@ func (e *Experiment) Metrics() []*Metric {
 	return out
 }
 
-// namedMetrics are those that something in the run asks for.
+// namedMetrics returns the metrics that any field of the run names.
 func (p *Plan) namedMetrics() []string {
 	var out []string
 	for _, gate := range p.Gates {

@@ -15,14 +15,14 @@ func names(metrics []*Metric) []string {
 	return out
 }
 
-func TestWhatTheRunnerReadsIsAMetricOfEveryTemplate(t *testing.T) {
+func TestFreeze_ProcessMetricsOfEveryTemplate(t *testing.T) {
 	roles := []assayv1alpha1.Role{{Name: "server", Command: []string{"/kv"}}, {Name: "client", Command: []string{"/kv"}, Result: true}}
 	cases := map[string]struct {
 		edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)
 		// shown are the results' metrics beside the template's.
 		shown []string
 	}{
-		"nothing asks for it, so that nothing is shown": {func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec) {}, nil},
+		"no field names it, so it is not shown": {func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec) {}, nil},
 		"a gate, a prediction and a column": {func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			s.Gates = []assayv1alpha1.Gate{{Name: "memory", Metric: "process.peakMemory", Op: assayv1alpha1.AtMost, Bound: "1Gi"}}
 			s.Predictions = []assayv1alpha1.Prediction{{Metric: "process.cpuTime", Ratio: "0.5"}}
@@ -61,7 +61,7 @@ func TestWhatTheRunnerReadsIsAMetricOfEveryTemplate(t *testing.T) {
 	}
 }
 
-func TestFreezeKeepsTheNamesOfWhatTheRunnerReads(t *testing.T) {
+func TestFreeze_InvalidProcessMetricsAreRejected(t *testing.T) {
 	cases := map[string]refusal{
 		"a quantity that is not read": {func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "process.energy", Op: assayv1alpha1.AtMost, Bound: "1"}}

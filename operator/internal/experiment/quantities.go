@@ -15,9 +15,9 @@ import (
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// checkQuantities refuses an experiment.json with a quantity that nobody could read: unmarshalled, its own type takes any exponent. The API
-// refuses them by its schema, and who writes a ledger asks no API. Keys that are there twice are unmarshalled twice, so that this goes
-// through all of the text.
+// checkQuantities rejects an experiment.json with an unreadable quantity. Unmarshalling accepts any exponent; the API rejects such values
+// by its schema, but a handwritten ledger does not pass through the API. It scans the whole text, because duplicate keys are unmarshalled
+// twice.
 func checkQuantities(raw []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -28,8 +28,8 @@ func checkQuantities(raw []byte) error {
 	}](), "")
 }
 
-// checkQuantity goes through the next value, which is read into a type; nil is one without quantities, which is passed over: it may lie ten
-// thousand deep, and the paths to all that is there would take the square of it.
+// checkQuantity scans the next value, which has type into. A nil type has no quantities and is skipped without building paths: it may be
+// nested ten thousand levels deep, and the paths would take quadratic memory.
 func checkQuantity(decoder *json.Decoder, into reflect.Type, path string) error {
 	for into != nil && into.Kind() == reflect.Pointer {
 		into = into.Elem()
@@ -71,7 +71,7 @@ func checkQuantity(decoder *json.Decoder, into reflect.Type, path string) error 
 	return nil
 }
 
-// fieldOf is the type of a field, or of what a map holds.
+// fieldOf returns the type of a field, or of a map's values.
 func fieldOf(of reflect.Type, key string) reflect.Type {
 	if of == quantityType {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// read turns what people write into a plan. It is the one place where words become numbers: an invalid number, or one that its field
-// cannot have, is a problem here, and whatever holds for several fields together is checked on the plan.
+// read derives the plan from a run and its template. It is the only place that parses words into numbers, and reports numbers that are
+// invalid for their field. Rules over several fields are checked on the plan.
 func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) *Plan {
 	out := &Plan{
 		Version: PlanVersion, Template: ptr.Deref(spec.TemplateRef, assayv1alpha1.TemplateReference{}).Name,
@@ -75,12 +75,12 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 	return out
 }
 
-// PlacementOf is a placement as plans have it.
+// PlacementOf converts a placement of the API to one of a plan.
 func PlacementOf(p assayv1alpha1.Placement) Placement {
 	return Placement{p.NodeSelector, p.Tolerations, p.CPUs, p.Memory, Exclusivity(p.Exclusive), p.MaxNodes}
 }
 
-// readOutput reads where the runner finds the result and, when another tool writes it, which of its figures are the metrics.
+// readOutput returns the location of the result and, for another tool's output, the mapping of its figures to metrics.
 func readOutput(template *assayv1alpha1.BenchmarkTemplateSpec) record.Output {
 	out := record.Output{Format: string(template.Output.Format), Path: template.Output.Path}
 	if template.Output.Format == assayv1alpha1.AssayResult || template.Output.Format == assayv1alpha1.NoOutput {
@@ -95,7 +95,7 @@ func readOutput(template *assayv1alpha1.BenchmarkTemplateSpec) record.Output {
 	return out
 }
 
-// readRoles are the processes of a trial as the runner knows them; none when it is one.
+// readRoles returns the processes of a trial for the runner; nil for a single process.
 func readRoles(template *assayv1alpha1.BenchmarkTemplateSpec) []record.Role {
 	var out []record.Role
 	for _, role := range template.Roles {
@@ -182,10 +182,10 @@ func readEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, out *Plan, problems *
 	}
 }
 
-// exclusiveCPUs is the isolation level that placement.requireStaticCPUManager asks every block to read back.
+// exclusiveCPUs is the isolation level that every block verifies under placement.requireStaticCPUManager.
 const exclusiveCPUs = "ExclusiveCPUs"
 
-// condition reads a gate or a constraint. Without its metric, which is missed elsewhere, no bound has a unit.
+// condition parses a gate or a constraint. A bound needs the unit of its metric; a missing metric is reported elsewhere.
 func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, text string, allowWorse bool,
 	problems *Invalid) Condition {
 	out := Condition{Metric: name, Statistic: Statistic(statistic), Op: Op(op), AllowWorse: allowWorse}

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestAWaveSaysWhereInAToolsOutputTheMetricsAre(t *testing.T) {
+func TestRead_MetricSourcesOfToolOutput(t *testing.T) {
 	template := &assayv1alpha1.BenchmarkTemplateSpec{
 		Output: assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput, Path: "criterion"},
 		Metrics: []assayv1alpha1.Metric{

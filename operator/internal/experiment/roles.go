@@ -16,13 +16,13 @@ var portReference = regexp.MustCompile(`\$\(port\.([^)]*)\)`)
 
 const portPrefix = "$(port."
 
-// commandOf is a command of the template, with the path of its field.
+// commandOf is a command of the template and the path of its field.
 type commandOf struct {
 	field    string
 	elements []string
 }
 
-// commands are all of the template's; the last one is that of the process whose output is the result.
+// commands returns all commands of the template; the last one belongs to the process whose output is the result.
 func commands(template *assayv1alpha1.BenchmarkTemplateSpec) []commandOf {
 	if len(template.Roles) == 0 {
 		return []commandOf{{"template.command", template.Command}}
@@ -34,13 +34,13 @@ func commands(template *assayv1alpha1.BenchmarkTemplateSpec) []commandOf {
 	return out
 }
 
-// resultCommand is the command of the process whose output is the result.
+// resultCommand returns the command of the process whose output is the result.
 func resultCommand(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
 	all := commands(template)
 	return all[len(all)-1].elements
 }
 
-// checkCommands reports commands that cannot be run, whatever the parameters.
+// checkCommands rejects commands that are invalid for all parameter values.
 func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	roles := NamesOf(template.Roles, func(r assayv1alpha1.Role) string { return r.Name })
 	for _, command := range commands(template) {
@@ -64,7 +64,7 @@ func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 	}
 }
 
-// ports are the elements of a command in which a port is named.
+// ports returns the indices of a command's elements that name a port.
 func ports(command []string) []int {
 	var out []int
 	for i, element := range command {
@@ -75,7 +75,7 @@ func ports(command []string) []int {
 	return out
 }
 
-// roleCommands are the final arguments of the roles other than the one with the result.
+// roleCommands returns the final arguments of the roles other than the one with the result.
 func roleCommands(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) []record.RoleCommand {
 	var out []record.RoleCommand
 	for _, role := range template.Roles[:max(0, len(template.Roles)-1)] {
@@ -91,8 +91,8 @@ func named(template *assayv1alpha1.BenchmarkTemplateSpec, parameter string) bool
 	})
 }
 
-// substitute replaces $(name) inside the elements. A value stays inside its element, whatever it contains, and is never
-// expanded again.
+// substitute replaces $(name) inside the elements. A value stays inside its element, even if it contains blanks, and is never expanded
+// again.
 func substitute(command []string, values map[string]string) []string {
 	out := make([]string, 0, len(command))
 	for _, element := range command {
@@ -106,7 +106,7 @@ func substitute(command []string, values map[string]string) []string {
 	return out
 }
 
-// checkPortValues refuses a value that would look like a port's name where ports are replaced.
+// checkPortValues rejects a value that contains a port reference in an element where ports are replaced.
 func checkPortValues(template *assayv1alpha1.BenchmarkTemplateSpec, values, origin map[string]string, reported map[string]bool,
 	problems *Invalid) {
 	for _, command := range commands(template) {
@@ -118,7 +118,7 @@ func checkPortValues(template *assayv1alpha1.BenchmarkTemplateSpec, values, orig
 				field := origin[match[1]]
 				if strings.Contains(values[match[1]], portPrefix) {
 					problems.addOnce(reported, field, field, "the value has %q and becomes a part of %q, where ports are filled in: use another "+
-						"value, or give the parameter an element of its own", portPrefix, element)
+						"value, or put the parameter into a separate element", portPrefix, element)
 				}
 			}
 		}

@@ -26,7 +26,7 @@ func served() assayv1alpha1.BenchmarkTemplateSpec {
 	return template
 }
 
-func TestRolesAreRefusedWhen(t *testing.T) {
+func TestFreeze_InvalidRolesAreRejected(t *testing.T) {
 	type roles = []assayv1alpha1.Role
 	cases := map[string]struct {
 		edit        func(roles) roles
@@ -68,7 +68,7 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 	})
 }
 
-func TestRolesGetTheirArguments(t *testing.T) {
+func TestFreeze_ArgumentsOfRoles(t *testing.T) {
 	spec := testSpec()
 	// Where no port is filled in, a value may look like one.
 	spec.Parameters = values{"ratio": "0.25", "note": "n"}
@@ -81,7 +81,7 @@ func TestRolesGetTheirArguments(t *testing.T) {
 		"/kv", "bench", "--server=127.0.0.1:$(port.server)/n", "--batch-size=1", "--strategy=fused", "--ceilings=true", "--iterations=30",
 	}
 	if diff := cmp.Diff(want, cell.Argv); diff != "" {
-		t.Errorf("arguments of the client: what a role names is not appended (-want +got):\n%s", diff)
+		t.Errorf("arguments of the client: a parameter named by a role must not be appended (-want +got):\n%s", diff)
 	}
 	roles := []record.RoleCommand{{Argv: []string{"/kv", "serve", "--listen=127.0.0.1:$(port.server)", "--ratio=0.25"}, Ports: []int{2}}}
 	if diff := cmp.Diff(roles, cell.Roles); diff != "" {
@@ -95,7 +95,7 @@ func TestRolesGetTheirArguments(t *testing.T) {
 	}
 }
 
-func TestImagesAreRefusedWhen(t *testing.T) {
+func TestFreeze_InvalidImagesAreRejected(t *testing.T) {
 	type edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)
 	cases := map[string]struct {
 		edit        edit
@@ -125,7 +125,7 @@ func TestImagesAreRefusedWhen(t *testing.T) {
 			},
 			"template.files[1]", "without ..",
 		},
-		"an image is none": {
+		"an invalid image reference": {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				spec.Arms[1].Image = "{{workflow.name}}"
 			},
@@ -143,7 +143,7 @@ func TestImagesAreRefusedWhen(t *testing.T) {
 	}
 }
 
-func TestIfOneArmHasAnImageAllHave(t *testing.T) {
+func TestFreeze_OneImageAppliesToAllArms(t *testing.T) {
 	spec, template := testSpec(), testTemplate()
 	spec.Design.NullArm = true
 	spec.Arms[1].Image = "example/scan:2"
@@ -165,7 +165,7 @@ func TestIfOneArmHasAnImageAllHave(t *testing.T) {
 	if got := frozen.ImageNames(); got != "loop: example/scan:1, fused: example/scan:2" {
 		t.Errorf("for people the images are %q", got)
 	}
-	// Without files the programs of the arms with that image are what is copied.
+	// Without files, the programs of the arms with that image are copied.
 	if diff := cmp.Diff([]string{"/scan-fast"}, frozen.Files("example/scan:2")); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
@@ -175,7 +175,7 @@ func TestIfOneArmHasAnImageAllHave(t *testing.T) {
 	}
 }
 
-// expectProblem wants one problem at the field, with the words.
+// expectProblem requires exactly one problem, at the field and with the text.
 func expectProblem(t *testing.T, err error, field, says string) {
 	t.Helper()
 	var invalid *Invalid

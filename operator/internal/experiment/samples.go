@@ -6,13 +6,13 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// How many merged samples a percentile needs before it exists. Two rules, of which the stricter holds:
+// A percentile requires a minimum number of merged samples. The stricter of two rules applies.
 //
-// Early stopping in MLPerf LoadGen (Reddi et al. 2020, MLPerf Inference Benchmark, ISCA, and LoadGen's early_stopping.cc): so many
-// that with 99 % confidence at most a share 1-p of all samples exceeds the value that one of them exceeded. That takes 662 samples
-// for p99 (and 459 if none did, of which the largest sample would be the percentile).
+// Early stopping in MLPerf LoadGen (Reddi et al. 2020, MLPerf Inference Benchmark, ISCA, and LoadGen's early_stopping.cc) requires enough
+// samples that with 99 % confidence at most a share 1-p of all samples exceeds the value that one of them exceeded. That takes 662 samples
+// for p99, or 459 if none exceeded it, in which case the percentile would be the largest sample.
 //
-// Ten samples beyond it for p90, p95 and p99, as a rule of thumb.
+// As a rule of thumb, ten samples beyond the percentile for p90, p95 and p99.
 const (
 	percentileConfidence = 0.99
 	percentileOverruns   = 1
@@ -30,11 +30,11 @@ var minSamples = func() map[Statistic]int {
 	return out
 }()
 
-// MinSamples is how many samples of an arm at a point a statistic needs, over all its trials; 0 when one is enough.
+// MinSamples returns the number of samples of an arm at a point that a statistic needs, over all its trials; 0 if one is enough.
 func MinSamples(statistic Statistic) int { return minSamples[statistic] }
 
-// EarlyStopping is the smallest number of samples of which so many may exceed a value that is, with the confidence, at least the
-// percentile: the smallest n with P(Binomial(n, 1-share) <= overruns) <= 1 - confidence.
+// EarlyStopping returns the smallest sample count n for which, with the confidence, a value exceeded by at most overruns samples is at
+// least the percentile: the smallest n with P(Binomial(n, 1-share) <= overruns) <= 1 - confidence.
 func EarlyStopping(share, confidence float64, overruns int) int {
 	for n := overruns + 1; ; n++ {
 		// The incomplete beta function is that probability.

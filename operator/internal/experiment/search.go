@@ -13,7 +13,7 @@ import (
 // maxLevels bounds the loads of a search times its arms, so that the grid stays an ordinary experiment.
 const maxLevels = 512
 
-// Search is the search over the experiment's points, each of which is a load; without spec.search it has none.
+// Search returns the search over the experiment's points, each of which is a load; empty without spec.search.
 func (e *Experiment) Search() search.Search {
 	out := search.Search{}
 	if e.Plan.Search == nil {
@@ -30,7 +30,7 @@ func (e *Experiment) Search() search.Search {
 	return out
 }
 
-// Axes are the names of the parameters that distinguish the points.
+// Axes returns the names of the parameters that distinguish the points.
 func (e *Experiment) Axes() []string {
 	if e.Plan.Search != nil {
 		return []string{e.Plan.Search.Axis}
@@ -95,19 +95,19 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	return points
 }
 
-// countLoads is how many loads the grid has from low to high in steps of a share of each.
+// countLoads returns the number of loads of the grid from low to high in relative steps.
 func countLoads(low, high, step float64) float64 {
 	return 1 + math.Ceil(math.Log(high/low)/math.Log1p(step)-1e-9)
 }
 
-// checkLoad holds an end of the range against the parameter's bounds.
+// checkLoad compares an end of the range with the parameter's bounds.
 func checkLoad(parameter *assayv1alpha1.Parameter, end record.Point, field string, problems *Invalid) {
 	if message := checkValue(*parameter, end.Parameters[parameter.Name]); message != "" {
 		problems.add(field, "%s", message)
 	}
 }
 
-// formatLoad writes a load as a person would: whole for an Integer, five significant digits else, and never an exponent.
+// formatLoad formats a load: without decimals for an Integer, with five significant digits otherwise, and never with an exponent.
 func formatLoad(load float64, kind assayv1alpha1.ParameterType) string {
 	if kind == assayv1alpha1.IntegerParameter {
 		return quantity.Decimals(math.Round(load), 0)

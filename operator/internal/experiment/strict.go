@@ -15,11 +15,10 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// A frozen experiment was checked before it ran, and one written by hand by nobody. What would silently decide nothing, or decide
-// something else than it says, is an error that names the field. Absent words stay allowed where an absent one has a meaning, as in
-// ledgers older than a field.
+// A frozen experiment was validated by Freeze; a handwritten one was not. These checks reject fields that would have no effect or another
+// effect than documented. An absent word is allowed where absence has a meaning.
 
-// paths are what the fields of a plan are called where they were written.
+// paths are the names of the plan's fields in the file that they come from.
 type paths struct{ spec, template, violation string }
 
 var (
@@ -27,13 +26,13 @@ var (
 	inPlan = paths{"plan", "plan", "plan.onViolation"}
 )
 
-// check finds what freezing an experiment would have refused or filled in. An experiment written by hand says it itself: a gate that
-// silently decided nothing would be worse than an error.
+// check reports problems that Freeze would have rejected, and fields that it would have filled in. A handwritten experiment must contain
+// them, because a gate without effect would pass unnoticed.
 func (n paths) check(e *Experiment) error {
 	return cmp.Or(n.checkFilledIn(e), n.checkWords(&e.Plan), n.checkMetrics(&e.Plan), n.checkReferences(e), n.checkNumbers(&e.Plan))
 }
 
-// checkFilledIn finds what freezing an experiment would have filled in.
+// checkFilledIn reports missing fields that Freeze would have filled in.
 func (n paths) checkFilledIn(e *Experiment) error {
 	if e.Plan.Design.Seed == 0 {
 		return fmt.Errorf("%s.design.seed is missing: write the number that orders and intervals were drawn by, or 1", n.spec)
@@ -58,7 +57,7 @@ func (n paths) checkFilledIn(e *Experiment) error {
 	return nil
 }
 
-// checkWords finds words that mean nothing.
+// checkWords rejects unknown words.
 func (n paths) checkWords(p *Plan) error {
 	statistics := Statistics()
 	errs := []error{
@@ -74,7 +73,7 @@ func (n paths) checkWords(p *Plan) error {
 			word(field+".statistic", metric.Statistic, statistics...))
 	}
 	if i := repeated(p.Metrics, func(metric Metric) string { return metric.Name }); i >= 0 {
-		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is used twice: every metric has a name of its own", n.template, i,
+		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is used twice: metric names must be unique", n.template, i,
 			p.Metrics[i].Name))
 	}
 	for i, gate := range p.Gates {
@@ -92,16 +91,16 @@ func (n paths) checkWords(p *Plan) error {
 	return cmp.Or(errs...)
 }
 
-// checkMetrics finds metrics that no program can report.
+// checkMetrics rejects metrics that no program can report.
 func (n paths) checkMetrics(p *Plan) error {
 	for i, metric := range p.Metrics {
 		if strings.HasPrefix(metric.Name, record.ProcessPrefix) {
-			return fmt.Errorf("%s.metrics[%d].name: invalid value %q: names that begin with %s are those of what the runner reads of every process",
+			return fmt.Errorf("%s.metrics[%d].name: invalid value %q: names that begin with %s are reserved for the process metrics of the runner",
 				n.template, i, metric.Name, record.ProcessPrefix)
 		}
 	}
 	if p.Workload.Output.Format == format.None && len(p.Metrics) > 0 {
-		return fmt.Errorf("%s.metrics: %d metrics are named and output.format is None, with which a program reports nothing: remove them",
+		return fmt.Errorf("%s.metrics: %d metrics are named and output.format is None, so the program reports no metrics: remove them",
 			n.template, len(p.Metrics))
 	}
 	return nil
@@ -114,10 +113,10 @@ func word[T ~string](field string, value T, allowed ...T) error {
 	return fmt.Errorf("%s: invalid value %q: %s", field, value, suggest.Allowed(string(value), allowed))
 }
 
-// checkReferences finds gates, cells and names that point nowhere, or at two things.
+// checkReferences rejects gates, cells and names with a missing or an ambiguous target.
 func (n paths) checkReferences(e *Experiment) error {
 	if i := repeated(e.Arms, func(arm record.Arm) string { return arm.Name }); i >= 0 {
-		return fmt.Errorf("arms[%d].name %q is used twice: every arm has a name of its own", i, e.Arms[i].Name)
+		return fmt.Errorf("arms[%d].name %q is used twice: arm names must be unique", i, e.Arms[i].Name)
 	}
 	for i, arm := range e.Arms {
 		if arm.Baseline && i > e.Baseline() {
@@ -126,10 +125,10 @@ func (n paths) checkReferences(e *Experiment) error {
 		}
 	}
 	if i := repeated(e.Points, func(point record.Point) string { return point.Key }); i >= 0 {
-		return fmt.Errorf("points[%d].key %q is used twice: every point has a key of its own", i, e.Points[i].Key)
+		return fmt.Errorf("points[%d].key %q is used twice: point keys must be unique", i, e.Points[i].Key)
 	}
 	if i := repeated(e.Plan.Gates, func(gate Gate) string { return gate.Name }); i >= 0 {
-		return fmt.Errorf("%s.gates[%d].name %q is used twice: every gate has a name of its own", n.spec, i, e.Plan.Gates[i].Name)
+		return fmt.Errorf("%s.gates[%d].name %q is used twice: gate names must be unique", n.spec, i, e.Plan.Gates[i].Name)
 	}
 	for i, c := range e.Cells {
 		if c.Point < 0 || c.Point >= len(e.Points) || c.Arm < 0 || c.Arm >= len(e.Arms) {
@@ -152,7 +151,7 @@ func (n paths) checkReferences(e *Experiment) error {
 			return fmt.Errorf("%s.candidate: invalid value %q: %s", field, gate.Candidate, suggest.Allowed(gate.Candidate, judged))
 		}
 		if !slices.ContainsFunc(e.Points, func(point record.Point) bool { return Matches(gate.At, point.Parameters) }) {
-			return fmt.Errorf("%s.at is %v and selects no point: the gate would decide nothing", field, gate.At)
+			return fmt.Errorf("%s.at is %v and selects no point: the gate would have no effect", field, gate.At)
 		}
 	}
 	var errs []error
@@ -173,7 +172,7 @@ func (n paths) checkReferences(e *Experiment) error {
 	return cmp.Or(errs...)
 }
 
-// checkCells sees that every arm has a cell at every point, or of each of its builds one.
+// checkCells requires one cell for every arm and point, or for each build of the arm.
 func checkCells(e *Experiment) error {
 	if i := repeated(e.Cells, func(c record.Cell) string { return fmt.Sprintf("%d/%d/%s", c.Point, c.Arm, c.Build) }); i >= 0 {
 		c := e.Cells[i]
@@ -182,7 +181,7 @@ func checkCells(e *Experiment) error {
 		}
 		return fmt.Errorf("cells[%d] is arm %d at point %d, which another one is already", i, c.Arm, c.Point)
 	}
-	// No two are alike: if they are as many as all builds of all arms at every point, they are these.
+	// No cell is repeated, so an equal count means that the set is complete.
 	builds, wanted := make([]map[string]bool, len(e.Arms)), 0
 	for i, c := range e.Cells {
 		if builds[c.Arm] == nil {
@@ -202,7 +201,7 @@ func checkCells(e *Experiment) error {
 	return nil
 }
 
-// repeated is the index of the first element whose name an earlier one has; -1 when there is none.
+// repeated returns the index of the first element with the name of an earlier one; -1 without one.
 func repeated[T any](of []T, name func(T) string) int {
 	seen := map[string]bool{}
 	for i, one := range of {
@@ -214,7 +213,7 @@ func repeated[T any](of []T, name func(T) string) int {
 	return -1
 }
 
-// checkNumbers finds numbers that a plan cannot have. One that was read from a spec has none of them.
+// checkNumbers rejects numbers out of range. A plan derived from a spec has none.
 func (n paths) checkNumbers(p *Plan) error {
 	var errs []error
 	below1 := math.Nextafter(1, 0)

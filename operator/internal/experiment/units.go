@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A metric's unit is free text, and yet decides what is known of its figures: a time is read from a clock, which has steps, is never
-// negative and no longer than its trial; a timeout bounds times, and rates from the other side. So what people call times and rates is in
-// tables here.
+// A metric's unit is free text and determines how its figures are treated: a time comes from a clock with a resolution, is not negative
+// and is no longer than its trial; a timeout limits times from above and rates from below. The tables list common names of times and
+// rates.
 
 // times are units of time in seconds by their symbols, and timeWords by words in lower case.
 var (
@@ -33,11 +33,11 @@ var (
 		out["millis"], out["micros"], out["nanos"] = 1e-3, 1e-6, 1e-9
 		return out
 	}()
-	// rates are those whose names do not say by which time, in lower case.
+	// rates are units that name a rate without naming the time, in lower case.
 	rates = []string{"hz", "khz", "mhz", "ghz", "rps", "qps", "tps", "fps", "iops", "bps", "kbps", "mbps", "gbps"}
 )
 
-// InSeconds is how many seconds a unit of time has; false for a unit of anything else.
+// InSeconds returns the length of a unit of time in seconds; false for any other unit.
 func InSeconds(unit string) (seconds float64, ok bool) {
 	if seconds, ok = times[unit]; ok {
 		return seconds, true
@@ -46,15 +46,14 @@ func InSeconds(unit string) (seconds float64, ok bool) {
 	return seconds, ok
 }
 
-// PerTime reports whether a unit is of a rate in time: queries/s, MB/ms, requests per second, rps.
+// PerTime reports whether a unit is a rate in time: queries/s, MB/ms, requests per second, rps.
 func PerTime(unit string) bool {
 	_, per := perUnit(unit)
 	_, ok := InSeconds(per)
 	return ok || slices.Contains(rates, strings.ToLower(unit))
 }
 
-// ByClock reports whether a metric of a unit is measured by a clock: a time, also for each of something, or a rate that is made of one.
-// Counts and sizes are not, and may be known without any error.
+// ByClock reports whether a clock measures metrics of a unit: a time, a time per item, or a rate. Counts and sizes may be exact.
 func ByClock(unit string) (is, rate bool) {
 	if _, is = InSeconds(unit); is {
 		return true, false
@@ -71,8 +70,8 @@ func ByClock(unit string) (is, rate bool) {
 	return is, is
 }
 
-// ClockUnit is how many seconds a unit of what a clock reads has, of a rate that of the time which it is per; 0 where the unit does not
-// say.
+// ClockUnit returns the unit of the clock reading in seconds: the time itself or, for a rate, the time in its denominator; 0 if the unit
+// does not specify it.
 func ClockUnit(unit string) float64 {
 	of, per := perUnit(unit)
 	for _, one := range []string{unit, of, per} {
@@ -83,7 +82,7 @@ func ClockUnit(unit string) float64 {
 	return 0
 }
 
-// perUnit takes a unit apart at its first "/" or "per".
+// perUnit splits a unit at its first "/" or "per".
 func perUnit(unit string) (of, per string) {
 	for _, between := range []string{"/", " per "} {
 		if of, per, ok := strings.Cut(unit, between); ok {
@@ -93,14 +92,14 @@ func perUnit(unit string) (of, per string) {
 	return unit, ""
 }
 
-// timeLike are words in which people write times and rates, known or not.
+// timeLike matches common spellings of times and rates, supported or not.
 var timeLike = regexp.MustCompile(`(?i)^([mµμunpf]|milli|micro|nano|pico)?(s|secs?|seconds?)$|^(milli|micro|nano|pico)s$|` +
 	`^(minutes?|mins?|hours?|hrs?|days?|weeks?|wks?|months?|years?|jiffy|jiffies|ticks?|time|duration|latency)$|` +
 	`^[a-z]{0,3}([rqtfb]p[smh]|iops|hz|flops)$|^[kmg]ops$`)
 
 var words = regexp.MustCompile(`\pL+`)
 
-// isUnknownTime reports whether a unit looks like a time or a rate and is none that is known.
+// isUnknownTime reports whether a unit looks like a time or a rate and is not in the tables.
 func isUnknownTime(unit string) bool {
 	is, _ := ByClock(unit)
 	return !is && slices.ContainsFunc(words.FindAllString(unit, -1), timeLike.MatchString)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatPeopleCallTimesAndRatesIsKnown(t *testing.T) {
+func TestByClock_SpellingsOfTimesAndRates(t *testing.T) {
 	const time, rate, neither, refused = "a time", "a rate", "neither", "refused"
 	for unit, want := range map[string]string{
 		"s": time, "ms": time, "us": time, "µs": time, "μs": time, "ns": time, "ps": time, "min": time, "h": time,
@@ -45,7 +45,7 @@ func TestWhatPeopleCallTimesAndRatesIsKnown(t *testing.T) {
 	}
 }
 
-func TestAUnitSaysHowLongWhatItsClockReadsIs(t *testing.T) {
+func TestClockUnit_OfTimesAndRates(t *testing.T) {
 	for unit, want := range map[string]float64{
 		"s": 1, "ms": 1e-3, "nanoseconds": 1e-9, "us/op": 1e-6, "s per query": 1, "queries/s": 1, "MB/ms": 1e-3, "requests per second": 1,
 		"GHz": 0, "rps": 0, "bytes": 0, "": 0,

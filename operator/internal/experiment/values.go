@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// checkValue reports what is wrong with a value, or nothing.
+// checkValue returns the fault of a value, or an empty text.
 func checkValue(parameter assayv1alpha1.Parameter, value string) string {
 	if strings.ContainsRune(value, 0) {
 		return fmt.Sprintf("parameter %q has a NUL character, which no process argument can hold: remove it", parameter.Name)
@@ -41,7 +41,7 @@ func checkValue(parameter assayv1alpha1.Parameter, value string) string {
 	return checkBounds(parameter, value)
 }
 
-// checkingOnce is checkValue for many cells: each value of a parameter is looked at once, which may take as long as all that is allowed.
+// checkingOnce caches checkValue, because many cells have the same value and a check may take long.
 func checkingOnce() func(parameter assayv1alpha1.Parameter, value string) string {
 	known := map[[2]string]string{}
 	return func(parameter assayv1alpha1.Parameter, value string) string {
@@ -74,7 +74,7 @@ func checkBounds(parameter assayv1alpha1.Parameter, value string) string {
 	return ""
 }
 
-// decimals are the suffixes a bound may have, as powers of ten of the metric's base unit, and binaries those that are powers of two.
+// decimals are the decimal suffixes of a bound, as powers of ten of the metric's base unit; binaries are the powers of two.
 var (
 	decimals = map[string]int{"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12}
 	binaries = map[string]float64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
@@ -91,7 +91,7 @@ func parseBound(bound, unit string) (float64, error) {
 	if err != nil || strings.ContainsAny(digits, "eExX_") {
 		return 0, fmt.Errorf("invalid bound %q: allowed are numbers, and durations where the unit is s; write it as 1.5, 2ms or 23k", bound)
 	}
-	// A power of ten is put into the text, not multiplied: 17.5ms is then the same number as 0.0175, and not its neighbour.
+	// Append the exponent to the text instead of multiplying, so that 17.5ms equals 0.0175 exactly.
 	if exponent, ok := durations[suffix]; ok {
 		if unit != "s" {
 			return 0, fmt.Errorf("bound %q is a duration and the metric's unit is %q: write a number of that unit", bound, unit)
@@ -113,7 +113,7 @@ func parseBound(bound, unit string) (float64, error) {
 	return quantity.Number(fmt.Sprintf("%se%d", digits, exponent))
 }
 
-// ScaleOf is how much of a metric's unit one of a scaled unit is; "" is the unit itself.
+// ScaleOf returns the size of a scaled unit in the metric's unit; "" is the unit itself.
 func ScaleOf(suffix string) (float64, bool) {
 	if exponent, ok := decimals[suffix]; ok {
 		return math.Pow10(exponent), true

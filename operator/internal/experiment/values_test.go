@@ -13,9 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A value of a few bytes keeps the operator busy for a few bytes: 1e-10000000 took it seconds for every cell, and 1e-1000000000 all of its
-// memory.
-func TestAValueIsReadInNoTime(t *testing.T) {
+// Checking a short value must be cheap: 1e-10000000 took seconds for each cell, and 1e-1000000000 all memory of the operator.
+func TestCheckValue_ExtremeExponentsAreCheap(t *testing.T) {
 	for name, tc := range map[string]struct{ value, bounded, says string }{
 		"a number":                                {value: "12.5"},
 		"a small number":                          {value: "1e-30"},
@@ -24,7 +23,7 @@ func TestAValueIsReadInNoTime(t *testing.T) {
 		"next to nothing":                         {value: "1e-20000000"},
 		"next to nothing, where there are bounds": {"1e-20000000", "5", cannotBeCompared("1e-20000000")},
 		"nothing":                                 {"0e20000000", "5", cannotBeCompared("0e20000000")},
-		"another number to who counts in 32 bits": {"1e-4294967290", "5", cannotBeCompared("1e-4294967290")},
+		"overflow of a 32-bit exponent":           {"1e-4294967290", "5", cannotBeCompared("1e-4294967290")},
 	} {
 		parameter := assayv1alpha1.Parameter{Name: "x", Type: assayv1alpha1.NumberParameter}
 		if tc.bounded != "" {
@@ -44,8 +43,8 @@ func cannotBeCompared(value string) string {
 	return `parameter "x" has invalid value "` + value + `": it cannot be compared with its bounds; write it without an exponent`
 }
 
-// Nobody reads what each of ten thousand wrong names was meant to be.
-func TestManyWrongNamesAreRefusedInNoTime(t *testing.T) {
+// Suggestions are computed only for listed problems, not for each of ten thousand wrong names.
+func TestFreeze_ManyWrongNamesAreRejectedQuickly(t *testing.T) {
 	name := func(letter string, i int) string { return strings.Repeat(letter, 58) + fmt.Sprintf("%05d", i) }
 	wrong := func(count int) values {
 		out := values{}
@@ -95,8 +94,8 @@ func TestManyWrongNamesAreRefusedInNoTime(t *testing.T) {
 	}
 }
 
-// What is allowed is compared with a value once, and not in every cell.
-func TestManyWrongValuesAreRefusedInNoTime(t *testing.T) {
+// A value is compared with the allowed values once, and not in every cell.
+func TestFreeze_ManyWrongValuesAreRejectedQuickly(t *testing.T) {
 	template := free("x", "y")
 	for i := range 64 {
 		template.Parameters[0].Enum = append(template.Parameters[0].Enum, strings.Repeat("a", 78)+fmt.Sprintf("%02d", i))

@@ -30,7 +30,7 @@ type story struct {
 	evidence record.Evidence
 }
 
-// simulated is a run of two blocks on the simulated machine; tamper changes what it left.
+// simulated is a run of two blocks on the simulated machine; tamper changes its attempts.
 func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
 	tamper func([]record.Attempt)) story {
 	t.Helper()
@@ -57,7 +57,7 @@ func (s story) parquet(t *testing.T) []Row {
 	return rows
 }
 
-func TestParquetHoldsEveryAttempt(t *testing.T) {
+func TestParquet_EveryAttempt(t *testing.T) {
 	const failing, noisy = 7, 20
 	s := simulated(t, nil, func(attempts []record.Attempt) {
 		attempts[failing].Outcome, attempts[failing].Result, attempts[failing].Message = record.Failed, nil, "exit status 1"
@@ -96,7 +96,7 @@ func TestParquetHoldsEveryAttempt(t *testing.T) {
 	}
 }
 
-func TestParquetHasEveryStatisticOfATrial(t *testing.T) {
+func TestParquet_EveryStatistic(t *testing.T) {
 	s := simulated(t, nil, nil)
 	attempt := s.evidence.Attempts[0]
 	got := map[string]float64{}
@@ -125,7 +125,7 @@ func indexOf(t *testing.T, attempts []record.Attempt, id string) int {
 }
 
 // The reference names every column with its type, and no other.
-func TestTheReferenceDescribesTheColumns(t *testing.T) {
+func TestParquet_ColumnsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/exports.md")
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func read(t *testing.T, raw []byte) (results []*benchfmt.Result, units benchfmt.
 	return results, reader.Units()
 }
 
-func TestBenchstatReadsWhatWasMeasured(t *testing.T) {
+func TestBenchstat_ReadsMeasurements(t *testing.T) {
 	s := simulated(t, nil, func(attempts []record.Attempt) {
 		attempts[7].Outcome, attempts[7].Result = record.Failed, nil
 	})
@@ -205,7 +205,7 @@ func TestBenchstatReadsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-func TestBenchstatKeepsTextsInTheirPlace(t *testing.T) {
+func TestBenchstat_TextsAreEscaped(t *testing.T) {
 	s := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Arms[1].Name, spec.Gates = "avx-512", nil
 		spec.Predictions = nil
@@ -217,7 +217,7 @@ func TestBenchstatKeepsTextsInTheirPlace(t *testing.T) {
 		}
 		spec.Sweep.Axes[0].Values = []string{"1", "a/b c\nBenchmarkX 1 2 ns/op"}
 	}, nil)
-	// An experiment that somebody hands over has names that no API looked at.
+	// The API has not validated the names in an experiment from a file.
 	const line = "a\nBenchmarkX 1 2 ns/op"
 	s.exp.Run.Name, s.exp.Run.Namespace, s.exp.Run.UID, s.exp.Plan.Template, s.result.Evidence = line, line, line, line, line
 	s.exp.Plan.Metrics = append(s.exp.Plan.Metrics, experiment.Metric{Name: line, Unit: line})
@@ -242,8 +242,8 @@ func TestBenchstatKeepsTextsInTheirPlace(t *testing.T) {
 	}
 }
 
-// What names a run, an analysis, a machine and the metrics of a program is a text that others wrote.
-func TestNoTextOfOthersIsALineOfBenchstat(t *testing.T) {
+// The names of runs, analyses, machines and metrics are untrusted text.
+func TestBenchstat_HostileTextMakesNoLine(t *testing.T) {
 	const hostile = "é b\x1b[2J\nBenchmarkForged 1 2 latency-sec\nUnit latency-sec better=higher\n\u2028x/%\xff"
 	simulate := func() story {
 		return simulated(t, nil, func(attempts []record.Attempt) {
@@ -289,7 +289,7 @@ func TestNoTextOfOthersIsALineOfBenchstat(t *testing.T) {
 	}
 }
 
-func TestUnitsAreKnownToBenchstat(t *testing.T) {
+func TestBenchstat_KnownUnits(t *testing.T) {
 	for name, tc := range map[string]struct{ metric, unit, want, tidy string }{
 		"seconds":                        {"latency", "s", "latency-sec", "latency-sec"},
 		"bytes per second":               {"copied", "By/s", "copied-B/s", "copied-B/s"},
@@ -307,7 +307,7 @@ func TestUnitsAreKnownToBenchstat(t *testing.T) {
 	}
 }
 
-func TestWhatTheRunnerReadsIsExportedWhereTheRunNamesIt(t *testing.T) {
+func TestExport_ProcessMetricsOfRun(t *testing.T) {
 	s := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Predictions = nil
 		spec.Gates = []assayv1alpha1.Gate{{Name: "memory", Metric: "process.peakMemory", Op: assayv1alpha1.RatioAtMost, Bound: "1.1"}}

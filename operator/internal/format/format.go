@@ -82,7 +82,7 @@ var formats = []Format{
 	{Name: None},
 }
 
-// times are the fields that are times in seconds in every format without a rule of its own.
+// times are the fields that are times in seconds in every format without an isTime rule.
 var times = []string{
 	"", "ns/op", "sample", "real_time", "cpu_time", "times", "data", "mean", "median", "slope", "std_dev", "median_abs_dev", "stddev", "min",
 	"max", "user", "system", "iqr", "q1", "q3", "score", "score.mean", "OriginalValues", "Mean", "Median", "Min", "Max", "P95", "fastest",
@@ -151,7 +151,7 @@ func (f Format) IsTime(field string) bool {
 	return slices.Contains(times, field)
 }
 
-// Arguments returns those that make a benchmark program that is started without arguments print its figures.
+// Arguments returns the arguments that make a benchmark program that is started without arguments print its figures.
 func (f Format) Arguments(benchmark string) []string {
 	if f.arguments == nil {
 		return nil

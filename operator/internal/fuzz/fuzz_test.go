@@ -1,6 +1,5 @@
-// Package fuzz holds the fuzz targets of what reads other people's input: specs, ledgers, records, policies, and
-// what reports show. Their corpora run as
-// plain tests with every go test; make fuzz looks for more.
+// Package fuzz holds the fuzz targets for parsers of untrusted input (specs, ledgers, records, policies) and for rendered reports. Their
+// corpora run as plain tests with every go test; make fuzz searches for new inputs.
 package fuzz
 
 import (
@@ -38,7 +37,7 @@ import (
 // mostPlanned keeps a plan small enough to make thousands of times.
 const mostPlanned = 20_000
 
-// specs is what an author writes.
+// specs is the input of an author: a template and a run.
 type specs struct {
 	Template assayv1alpha1.BenchmarkTemplateSpec `json:"template"`
 	Spec     assayv1alpha1.BenchmarkRunSpec      `json:"spec"`
@@ -62,7 +61,7 @@ func marshal(t testing.TB, value any) []byte {
 	return raw
 }
 
-// Whatever an author writes is refused by field, or gives an experiment that can be written, read and planned.
+// Any spec is either rejected with its field, or gives an experiment that can be written, read and planned.
 func FuzzSpec(f *testing.F) {
 	exp := scan(f)
 	spec, template, err := fixture.SpecAndTemplate(exp)
@@ -146,7 +145,7 @@ func (o objects) List(_ context.Context, prefix string) ([]string, error) {
 	return keys, nil
 }
 
-// Page is all that is left.
+// Page returns all keys that follow after, in one page.
 func (o objects) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
 	keys, err := o.List(ctx, prefix)
 	return slices.DeleteFunc(keys, func(key string) bool { return key <= after }), false, err
@@ -179,8 +178,8 @@ func handwritten(t testing.TB) objects {
 	return stored
 }
 
-// sealed gives an experiment the digest that belongs to it, and its attempts too: a ledger whose digest is wrong is refused, and
-// nothing behind that would be tried.
+// sealed recomputes the digest of an experiment and of its attempts. Otherwise the digest check would reject every mutated ledger and
+// hide the code behind it.
 func sealed(stored objects) {
 	var exp experiment.Experiment
 	if json.Unmarshal(stored["experiment.json"], &exp) != nil {
@@ -196,7 +195,7 @@ func sealed(stored objects) {
 	}
 }
 
-// Whatever a ledger holds is refused, named, or judged, and the judgement can be written and shown.
+// Any ledger is rejected with a reason or judged, and the result can be written and rendered.
 func FuzzLedger(f *testing.F) {
 	base := handwritten(f)
 	keys := slices.Sorted(maps.Keys(base))
@@ -230,7 +229,7 @@ func FuzzLedger(f *testing.F) {
 		}
 		judged := analyze.Evidence(exp, evidence, 0)
 		if _, err := analysis.Parse(marshal(t, judged)); err != nil {
-			t.Errorf("what reads an analysis refuses this one: %v", err)
+			t.Errorf("the reader of an analysis rejects its output: %v", err)
 		}
 		if _, err := html.Render(exp, judged, evidence); err != nil {
 			t.Errorf("no report: %v", err)
@@ -243,13 +242,13 @@ func FuzzLedger(f *testing.F) {
 	})
 }
 
-// tags is what a browser takes for markup.
+// tags matches markup as a browser would parse it.
 var tags = regexp.MustCompile(`<[a-zA-Z/!?][^\s>]*`)
 
-// harmless keeps the size of a text, by which charts are laid out, and takes from it what markup is made of.
+// harmless replaces markup characters by letters, so that the text has the same length and the charts the same layout.
 var harmless = strings.NewReplacer("<", "x", ">", "x", "&", "x", `"`, "x", "'", "x")
 
-// withoutCode leaves out what Markdown shows as it is: from a run of backticks to the next one of the same length
+// withoutCode removes code spans of Markdown, in which markup is inactive: from a run of backticks to the next one of the same length
 // (CommonMark 0.31, 6.1).
 func withoutCode(markdown string) string {
 	var out strings.Builder
@@ -297,7 +296,7 @@ func FuzzReport(f *testing.F) {
 		Evidence record.Evidence
 	}{exp, result, evidence}
 	raw := marshal(f, story)
-	// What comes from outside, each everywhere that it is.
+	// Every value from outside, at each place where it appears.
 	words := []string{"fused-m4r", "batchSize", "throughput", "queries/s", "gain-at-8", "assay.dev/pir-scan:0.1.0", "pir-batch-scan",
 		"benchmarks", "spoken"}
 	for i := range words {
@@ -340,7 +339,7 @@ func difference(want, got []string) string {
 	return "less"
 }
 
-// fixtures of both languages, good and bad.
+// fixtures are the valid and the invalid fixtures of both languages.
 func fixtures(f *testing.F) map[string][]byte {
 	f.Helper()
 	out := records.All(f, "valid")
@@ -348,7 +347,7 @@ func fixtures(f *testing.F) map[string][]byte {
 	return out
 }
 
-// again reads a record, and what it is written as: both say the same.
+// again reads a record, writes it, reads it again, and requires equal results.
 func again[T any](t *testing.T, raw []byte, read func([]byte) (*T, error)) {
 	t.Helper()
 	first, err := read(raw)
@@ -358,14 +357,14 @@ func again[T any](t *testing.T, raw []byte, read func([]byte) (*T, error)) {
 	written := marshal(t, first)
 	second, err := read(written)
 	if err != nil {
-		t.Fatalf("what was accepted is refused once written: %v\n%s\n%s", err, raw, written)
+		t.Fatalf("an accepted record is rejected after a round trip: %v\n%s\n%s", err, raw, written)
 	}
 	if got := marshal(t, second); !bytes.Equal(got, written) {
-		t.Errorf("written twice it says another thing:\n%s\n%s", written, got)
+		t.Errorf("the second round trip differs:\n%s\n%s", written, got)
 	}
 }
 
-// Whatever a runner writes as an attempt or a wave is refused, or survives being written and read again.
+// Any attempt or wave from a runner is rejected, or survives a round trip.
 func FuzzRecord(f *testing.F) {
 	for _, raw := range fixtures(f) {
 		f.Add(raw)
@@ -376,12 +375,12 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// spoken is a runner that says something and hears nothing.
+// spoken is a runner connection that sends fixed text and discards the keeper's messages.
 type spoken struct{ io.Reader }
 
 func (spoken) Write(p []byte) (int, error) { return len(p), nil }
 
-// Whatever a runner says, its keeper writes nothing beside the block and the execution that it keeps.
+// For any messages of a runner, its keeper writes only objects of the keeper's block and execution.
 func FuzzKeeper(f *testing.F) {
 	const block, executor = "w000-b0000", "pod_1"
 	trials := []string{block + "-s00000", block + "-s00001"}
@@ -406,7 +405,7 @@ func FuzzKeeper(f *testing.F) {
 	})
 }
 
-// Whatever an administrator writes is refused, or limits each namespace as it says: a policy without a limit is never stricter.
+// Any policy is rejected or limits each namespace; a policy with fewer limits is never stricter.
 func FuzzPolicy(f *testing.F) {
 	f.Add("{nodeLabel: a=b, default: {maxNodes: 2, maxCpus: 8, maxWallClock: 4h, maxRuns: 1, exclusive: [CPUs]}, namespaces: {team: "+
 		"{maxNodes: 10}}}", "team")

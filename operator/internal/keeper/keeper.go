@@ -1,8 +1,8 @@
-// Package keeper receives every attempt of a block the moment it is made, where no trial can reach it, and writes it once to
-// the ledger. assay-runner starts the next trial when the keeper has it.
+// Package keeper receives every attempt of a block as soon as the trial has ended, out of reach of the trials, and writes it once to the
+// ledger. assay-runner starts the next trial after the keeper's acknowledgement.
 //
-// Both sides write JSON objects, one a line; runner/runner/src/keeper.rs is the other side, and docs/decisions/keeper.md explains
-// the design.
+// Both sides write JSON objects, one per line; runner/runner/src/keeper.rs is the other side, and docs/decisions/keeper.md explains the
+// design.
 package keeper
 
 import (
@@ -23,32 +23,32 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Protocol is what both sides speak.
+// Protocol is the version of the messages that both sides use.
 const Protocol = "assay.dev/keeper/v1alpha1"
 
-// maxFrame is above any attempt, with what says that it is one.
+// maxFrame is the longest line in bytes: the largest attempt and its envelope.
 const maxFrame = record.MostAttempt + 1<<10
 
-// Keeper keeps the attempts of one execution of one block.
+// Keeper writes the attempts of one execution of one block.
 type Keeper struct {
 	Store store.Store
-	// Block and Executor are part of every key, so that nothing can be written beside them.
+	// Block and Executor are part of every key, so that the runner cannot write to other keys.
 	Block, Executor string
-	// Trials of the block, in their order. No other is kept.
+	// Trials of the block in execution order. Attempts of other trials are rejected.
 	Trials []string
-	// Lease that the block runs under; nil without one. Its end is in the ledger before anybody else may have the node.
+	// Lease under which the block runs; nil without one. Its end is in the ledger before another run may have the node.
 	Lease *record.Lease
-	// Again is how what the store fails to do is tried again; nil gives up at once.
+	// Again retries store operations; nil disables retries.
 	Again *store.Retrier
-	// Kills is how many processes of this machine the kernel has killed for memory so far, if that is known.
+	// Kills returns how many processes the kernel of this machine has killed for lack of memory so far, if that is known.
 	Kills func() (int64, bool)
 	Log   io.Writer
-	// Sums are the sha256 of the attempts that Serve kept, by key.
+	// Sums are the sha256 sums of the attempts that Serve wrote, by key.
 	Sums map[string]string
 
-	// clock is the machine's beside the store's; nil if that is not known.
+	// clock is the skew between this machine and the store; nil if unknown.
 	clock *record.Clock
-	// ended means that the lease has ended: nothing more may start.
+	// ended means that the lease has ended, so that no trial may start.
 	ended bool
 	// underway is the trial that has started and has no attempt yet.
 	underway *underway
@@ -56,14 +56,14 @@ type Keeper struct {
 
 type underway struct {
 	trial string
-	// attempt is what to record should nothing more be heard of it.
+	// attempt is the record to write if the runner sends no further message about the trial.
 	attempt json.RawMessage
 	began   time.Time
 	kills   int64
 	counted bool
 }
 
-// frame is one line from the runner: exactly one of its fields.
+// frame is one line from the runner. Exactly one field is set.
 type frame struct {
 	Started part   `json:"started"`
 	Attempt part   `json:"attempt"`
@@ -72,7 +72,7 @@ type frame struct {
 	Failed  string `json:"failed"`
 }
 
-// part is a part of the line, and no copy of it: the largest attempt takes a fair part of what memory there is beside a block.
+// part aliases its part of the line instead of copying it, because the largest attempt takes much of the memory limit of the keeper.
 type part []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -81,22 +81,22 @@ func (p *part) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Serve speaks with the runner until it ends. What it received is written before Serve returns, however long that takes: only
-// ctx ends it early.
+// Serve handles the messages of the runner until the connection ends. All received attempts are written before Serve returns, however long
+// the store is unreachable; only ctx ends it early.
 func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	k.Sums = map[string]string{}
 	ended, err := k.begin(ctx)
 	if err != nil {
-		// A runner that is told nothing could only say that the connection was closed.
+		// Without this message the runner could report only a closed connection.
 		_ = answer(runner, map[string]string{"refused": err.Error()})
 		return err
 	}
 	if k.clock, err = store.SkewOf(ctx, k.Store, ledger.ExperimentKey, time.Now); err != nil {
-		// Nothing rests on it but a warning.
+		// The clock's skew is used for a warning only, so its failure is not an error.
 		k.logf("the clock of this machine could not be compared with the store's: %v", err)
 	}
 	if err := answer(runner, map[string]any{"keeper": Protocol, "executor": k.Executor, "ended": ended}); err != nil {
-		return nil // It ended before it began.
+		return nil // The connection ended before the block began.
 	}
 	lines := bufio.NewScanner(runner)
 	lines.Buffer(nil, maxFrame)
@@ -115,7 +115,7 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	return k.abandon(ctx, k.silence())
 }
 
-// begin reads what the block needs to know before its first trial, and whether it may run.
+// begin reads the trials that ended earlier executions and checks whether the block may run.
 func (k *Keeper) begin(ctx context.Context) (ended map[string]string, err error) {
 	if ended, err = k.before(ctx); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (k *Keeper) begin(ctx context.Context) (ended map[string]string, err error)
 	return ended, nil
 }
 
-// take does what one line asks for; done reports whether it was the last.
+// take handles one line; done reports whether it was the last.
 func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done bool, err error) {
 	var message frame
 	if err := record.Strictly(line, &message); err != nil {
@@ -151,17 +151,17 @@ func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done 
 		}
 		return true, nil
 	default:
-		err = errors.New("the runner sends nothing")
+		err = errors.New("message from the runner has none of started, attempt, done, failed, stopped")
 	}
 	if err != nil {
 		return false, errors.Join(err, answer(runner, map[string]string{"refused": err.Error()}))
 	}
-	// A runner that is gone is found out by reading on.
+	// If the runner is gone, the next read fails.
 	_ = answer(runner, map[string]string{"kept": trial})
 	return false, nil
 }
 
-// identify reads what an attempt says of its place, and whether it may say that.
+// identify reads which trial an attempt is of, and returns an error if the runner may not write that attempt now.
 func (k *Keeper) identify(raw part) (record.Started, error) {
 	var id record.Started
 	if err := json.Unmarshal(raw, &id); err != nil {
@@ -169,14 +169,14 @@ func (k *Keeper) identify(raw part) (record.Started, error) {
 	}
 	switch {
 	case id.Block != k.Block || id.ID != k.Executor+"/"+id.Trial:
-		return id, fmt.Errorf("by its own fields it is attempt %q of block %q, and this is execution %s of block %s", id.ID, id.Block,
-			k.Executor, k.Block)
+		return id, fmt.Errorf("invalid attempt: its fields are those of attempt %q of block %q, and this is execution %s of block %s",
+			id.ID, id.Block, k.Executor, k.Block)
 	case !slices.Contains(k.Trials, id.Trial):
 		return id, fmt.Errorf("block %s has no trial %q", k.Block, id.Trial)
 	case k.Sums[ledger.AttemptKey(k.Block, k.Executor, id.Trial)] != "":
-		return id, fmt.Errorf("trial %s has its attempt already", id.Trial)
+		return id, fmt.Errorf("trial %s already has its attempt", id.Trial)
 	case k.underway != nil && k.underway.trial != id.Trial:
-		return id, fmt.Errorf("it is of trial %s, and %s is under way", id.Trial, k.underway.trial)
+		return id, fmt.Errorf("invalid attempt: it is of trial %s while %s is under way", id.Trial, k.underway.trial)
 	}
 	return id, nil
 }
@@ -187,7 +187,7 @@ func (k *Keeper) started(ctx context.Context, raw part) (string, error) {
 		return "", err
 	}
 	if k.underway != nil {
-		return "", fmt.Errorf("trial %s has started already", id.Trial)
+		return "", fmt.Errorf("trial %s has already started", id.Trial)
 	}
 	if k.ended {
 		return "", k.noLonger()
@@ -212,7 +212,8 @@ func (k *Keeper) attempt(ctx context.Context, raw part) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Asked after the trial has ended: a lease that has not ended by then was in force for all of it, whatever clocks say.
+	// The check comes after the trial has ended. A lease whose end is not recorded by then was in force during the whole trial,
+	// independently of clocks.
 	if err := k.inForce(ctx); err != nil {
 		return "", err
 	}
@@ -228,13 +229,13 @@ func (k *Keeper) attempt(ctx context.Context, raw part) (string, error) {
 	return id.Trial, nil
 }
 
-// inForce notes whether the ledger has the end of the block's lease.
+// inForce checks whether the ledger has the end of the block's lease.
 func (k *Keeper) inForce(ctx context.Context) error {
 	if k.Lease == nil || k.ended {
 		return nil
 	}
 	key := ledger.LeaseEndKey(*k.Lease)
-	return k.persist(ctx, "look for "+key, func() error {
+	return k.persist(ctx, "read "+key, func() error {
 		_, err := k.Store.Get(ctx, key)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
@@ -245,11 +246,11 @@ func (k *Keeper) inForce(ctx context.Context) error {
 }
 
 func (k *Keeper) noLonger() error {
-	return fmt.Errorf("the lease of node %s with token %d has ended, and another run may be on the node: the block is not run under it",
+	return fmt.Errorf("the lease of node %s with token %d has ended, and another run may use the node: the block cannot run under it",
 		k.Lease.Node, k.Lease.Token)
 }
 
-// stamped is an attempt, which is an object with fields, and what only the keeper knows of it.
+// stamped returns an attempt, which is a non-empty object, with the fields that only the keeper knows.
 func (k *Keeper) stamped(raw part) ([]byte, error) {
 	kept := record.Kept{Clock: k.clock}
 	if k.Lease != nil {
@@ -268,8 +269,8 @@ func (k *Keeper) stamped(raw part) ([]byte, error) {
 	return slices.Concat(raw[:len(raw)-len("}")], []byte(`,"kept":`), more, []byte("}\n")), nil
 }
 
-// abandon records that the trial under way failed: what runs the trials ended with it. To run the block again without a word
-// would let an arm choose which of its trials count.
+// abandon records a failed attempt for the trial under way when the runner ends. Without that record the block would be run again, and an
+// arm could choose which of its trials count.
 func (k *Keeper) abandon(ctx context.Context, why string) error {
 	if k.underway == nil {
 		return nil
@@ -295,7 +296,7 @@ func (k *Keeper) abandon(ctx context.Context, why string) error {
 	return err
 }
 
-// silence explains why a runner ended without an error message, as far as that can be known from here.
+// silence explains why a runner ended without an error message, as far as the keeper can find out.
 func (k *Keeper) silence() string {
 	if k.underway == nil {
 		return ""
@@ -304,7 +305,7 @@ func (k *Keeper) silence() string {
 	if k.Kills != nil && k.underway.counted {
 		if now, ok := k.Kills(); ok && now > k.underway.kills {
 			return ended + ", and meanwhile the kernel killed processes of this machine for lack of memory: give the block more memory " +
-				"(spec.placement.memory), or the workload less to hold"
+				"(spec.placement.memory), or reduce the memory use of the workload"
 		} else if ok {
 			return ended + "; meanwhile no process of this machine was killed for lack of memory, so it was killed by the trial or from outside"
 		}
@@ -312,7 +313,7 @@ func (k *Keeper) silence() string {
 	return ended
 }
 
-// before reads what earlier executions of the block left: the trials that ended them, which are not run again.
+// before reads the trials that ended earlier executions of the block. They are not run again.
 func (k *Keeper) before(ctx context.Context) (map[string]string, error) {
 	var own, all []string
 	err := k.persist(ctx, "list "+k.Block, func() (err error) {
@@ -334,7 +335,7 @@ func (k *Keeper) before(ctx context.Context) (map[string]string, error) {
 		if executor == k.Executor {
 			own = append(own, key)
 		}
-		// What else somebody left there is no attempt, and may not even be a key that a store is asked for.
+		// Other keys below the block are not attempts, and may be invalid as keys of a store.
 		if _, known := order[trial]; !known || key != ledger.AttemptKey(k.Block, executor, trial) {
 			continue
 		}
@@ -343,7 +344,7 @@ func (k *Keeper) before(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	if len(own) > 0 {
-		// Its keeper was lost, and with it the one connection it may have.
+		// The keeper of this execution was lost, and with it the only connection that it accepts.
 		return nil, fmt.Errorf("this execution was started before: %s is in the ledger", own[0])
 	}
 	ended := map[string]string{}
@@ -356,7 +357,7 @@ func (k *Keeper) before(ctx context.Context) (map[string]string, error) {
 			Trial, ID, Message string
 			EndedExecution     bool
 		}
-		// Whatever is wrong with it is for the analysis to say.
+		// The analysis reports attempts that are invalid.
 		if json.Unmarshal(raw, &attempt) == nil && attempt.EndedExecution {
 			ended[attempt.Trial] = attempt.ID + ": " + attempt.Message
 		}
@@ -364,8 +365,8 @@ func (k *Keeper) before(ctx context.Context) (map[string]string, error) {
 	return ended, nil
 }
 
-// write creates an object, and tries again while the store is away. One that is there already with other content is a
-// contradiction that is written down.
+// write creates an object, with retries while the store is unreachable. If the object exists with other content, it records a
+// contradiction.
 func (k *Keeper) write(ctx context.Context, key string, data []byte) error {
 	err := k.persist(ctx, "write "+key, func() error { return store.EnsureCreated(ctx, k.Store, key, data) })
 	if !errors.Is(err, store.ErrExists) {
@@ -377,7 +378,7 @@ func (k *Keeper) write(ctx context.Context, key string, data []byte) error {
 	if marshalErr != nil {
 		return errors.Join(err, marshalErr)
 	}
-	// Of several the first stays.
+	// Of several contradictions the first one is recorded.
 	noteErr := k.persist(ctx, "write "+ledger.ProblemKey(key), func() error {
 		return k.Store.Create(ctx, ledger.ProblemKey(key), append(note, '\n'))
 	})
@@ -387,7 +388,7 @@ func (k *Keeper) write(ctx context.Context, key string, data []byte) error {
 	return errors.Join(err, noteErr)
 }
 
-// persist does something with the store until it works, or cannot ever.
+// persist retries a store operation until it succeeds or fails permanently.
 func (k *Keeper) persist(ctx context.Context, what string, do func() error) error {
 	if k.Again == nil {
 		return do()

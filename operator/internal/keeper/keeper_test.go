@@ -29,12 +29,12 @@ const block = "w000-b0000"
 
 var trials = []string{block + "-w00000", block + "-s00000", block + "-s00001"}
 
-// memory is a ledger in memory that can be away.
+// memory is a ledger in memory that can be made unreachable.
 type memory struct {
 	store.Store
 	mutex   sync.Mutex
 	objects map[string][]byte
-	// away is how many operations fail from now on, with err unless the store is just away.
+	// away is the number of operations that fail from now on, with err, or as unreachable if that is nil.
 	away int
 	err  error
 }
@@ -106,7 +106,7 @@ func (s *memory) keys() []string {
 	return keys
 }
 
-// runner is the other end of a connection.
+// runner is the runner's end of a connection.
 type runner struct {
 	t     *testing.T
 	conn  net.Conn
@@ -146,7 +146,7 @@ func (r *runner) say(line string) map[string]any {
 	return r.answer()
 }
 
-// leave ends the connection and waits for the keeper.
+// leave closes the connection and waits for the keeper.
 func (r *runner) leave() error {
 	r.conn.Close()
 	return <-r.done
@@ -168,25 +168,25 @@ func (r *runner) attempt(executor, trial, more string) map[string]any {
 	return r.say(`{"attempt":` + attemptOf(executor, trial, more) + `}`)
 }
 
-func TestEveryAttemptIsInTheLedgerBeforeTheNextTrialStarts(t *testing.T) {
+func TestKeeper_AttemptIsWrittenBeforeTheNextTrialStarts(t *testing.T) {
 	s := newMemory()
 	k := keeperOf(s, "pod_1")
 	r := start(t, k)
 	if r.hello["keeper"] != Protocol || r.hello["executor"] != "pod_1" {
-		t.Fatalf("the keeper begins with %v", r.hello)
+		t.Fatalf("the keeper's first message is %v", r.hello)
 	}
 	for _, trial := range trials {
 		if got := r.started("pod_1", trial); got["kept"] != trial {
 			t.Fatalf("got %v", got)
 		}
 		if _, there := s.objects[ledger.StartedKey(block, "pod_1", trial)]; !there {
-			t.Errorf("%s runs and nothing says so", trial)
+			t.Errorf("the start of %s is not recorded", trial)
 		}
 		if got := r.attempt("pod_1", trial, `,"x":1`); got["kept"] != trial {
 			t.Fatalf("got %v", got)
 		}
 		if s.attempt(t, "pod_1", trial)["x"] != 1.0 {
-			t.Errorf("%s is not as it was given", trial)
+			t.Errorf("%s differs from the attempt sent", trial)
 		}
 	}
 	r.say(`{"done":true}`)
@@ -198,18 +198,18 @@ func TestEveryAttemptIsInTheLedgerBeforeTheNextTrialStarts(t *testing.T) {
 	}
 }
 
-func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
+func TestKeeper_RunnerEndsDuringATrialRecordsAFailedAttempt(t *testing.T) {
 	kills := int64(3)
 	cases := map[string]struct {
 		end     func(r *runner)
-		message string // Empty: no attempt.
+		message string // Empty: no attempt is written.
 	}{
-		"everything is killed":                    {func(*runner) {}, "no process of this machine was killed"},
-		"everything is killed for memory":         {func(*runner) { kills++ }, "the kernel killed processes"},
-		"the pod is told to end":                  {func(r *runner) { r.say(`{"stopped":"SIGTERM"}`) }, ""},
-		"a trial tells the runner to end":         {func(r *runner) { r.say(`{"failed":"another process of the pod sent it SIGTERM"}`) }, "another process of the pod"},
-		"the runner says what nobody understands": {func(r *runner) { r.say(`{"nonsense":1}`) }, "invalid message"},
-		"the runner says too much":                {func(r *runner) { r.say(strings.Repeat("x", maxFrame+1)) }, "more than"},
+		"all processes are killed":                    {func(*runner) {}, "no process of this machine was killed"},
+		"all processes are killed for lack of memory": {func(*runner) { kills++ }, "the kernel killed processes"},
+		"the pod is terminated":                       {func(r *runner) { r.say(`{"stopped":"SIGTERM"}`) }, ""},
+		"a trial terminates the runner":               {func(r *runner) { r.say(`{"failed":"another process of the pod sent it SIGTERM"}`) }, "another process of the pod"},
+		"the runner sends an unknown message":         {func(r *runner) { r.say(`{"nonsense":1}`) }, "invalid message"},
+		"the runner sends too many bytes":             {func(r *runner) { r.say(strings.Repeat("x", maxFrame+1)) }, "more than"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -223,11 +223,11 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 			tc.end(r)
 			_ = r.leave()
 			if _, there := s.objects[ledger.StartedKey(block, "pod_1", trials[1])]; !there {
-				t.Error("that it began is lost")
+				t.Error("the record of the start is missing")
 			}
 			if tc.message == "" {
 				if _, there := s.objects[ledger.AttemptKey(block, "pod_1", trials[1])]; there {
-					t.Error("it has an attempt, and nobody knows how it would have ended")
+					t.Error("it has an attempt though its outcome is unknown")
 				}
 				return
 			}
@@ -240,7 +240,7 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 	}
 }
 
-// sink is a store that keeps how large its objects are.
+// sink is a store that records only the sizes of its objects.
 type sink struct {
 	*memory
 	sizes map[string]int
@@ -251,8 +251,8 @@ func (s sink) Create(_ context.Context, key string, data []byte) error {
 	return nil
 }
 
-// A keeper has 128 MiB, and a program chooses how much it reports.
-func TestTheLargestAttemptTakesLittleMoreThanItself(t *testing.T) {
+// A keeper has 128 MiB, and a program chooses the size of its report.
+func TestKeeper_LargestAttemptIsNotCopied(t *testing.T) {
 	s := sink{newMemory(), map[string]int{}}
 	k := keeperOf(s, "pod_1")
 	k.Lease = &record.Lease{Node: "node-a", Token: 1}
@@ -268,16 +268,16 @@ func TestTheLargestAttemptTakesLittleMoreThanItself(t *testing.T) {
 	got := r.answer()
 	runtime.ReadMemStats(&after)
 	if size := s.sizes[ledger.AttemptKey(block, "pod_1", trials[0])]; got["kept"] != trials[0] || size < record.MostAttempt {
-		t.Errorf("got %v, and %d bytes are kept", got, size)
+		t.Errorf("got %v, and %d bytes are written", got, size)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 5*record.MostAttempt {
-		t.Errorf("an attempt of %d MiB takes %d MiB", record.MostAttempt>>20, took>>20)
+		t.Errorf("an attempt of %d MiB allocates %d MiB", record.MostAttempt>>20, took>>20)
 	}
 	_ = r.leave()
 }
 
-// To run a block again as if nothing had happened would let an arm choose which of its trials count.
-func TestATrialThatEndedAnExecutionIsNotRunAgain(t *testing.T) {
+// If such a trial were run again, an arm could choose which of its trials count.
+func TestKeeper_TrialThatEndedAnExecutionIsNotRunAgain(t *testing.T) {
 	s := newMemory()
 	first := start(t, keeperOf(s, "pod_1"))
 	for _, trial := range trials[:2] {
@@ -297,15 +297,15 @@ func TestATrialThatEndedAnExecutionIsNotRunAgain(t *testing.T) {
 	second := start(t, keeperOf(s, "pod_3"))
 	ended, _ := second.hello["ended"].(map[string]any)
 	if len(ended) != 1 || !strings.Contains(fmt.Sprint(ended[trials[2]]), "pod_1/"+trials[2]) {
-		t.Errorf("the next execution hears %v", second.hello)
+		t.Errorf("the next execution receives %v", second.hello)
 	}
 	if got := second.attempt("pod_3", trials[2], ""); got["kept"] != trials[2] {
-		t.Errorf("what did not run cannot be recorded: %v", got)
+		t.Errorf("the skipped trial cannot be recorded: %v", got)
 	}
 	_ = second.leave()
 }
 
-func TestWhatSomebodyLeftBesideAttemptsChangesNothing(t *testing.T) {
+func TestKeeper_ForeignObjectsAreIgnored(t *testing.T) {
 	below := "attempts/" + block + "/"
 	for _, key := range []string{
 		below, below + "pod_1/", below + "pod_1/a.json", below + "pod_1//" + trials[0] + ".json", below + "pod_1/a/" + trials[1] + ".json",
@@ -320,7 +320,7 @@ func TestWhatSomebodyLeftBesideAttemptsChangesNothing(t *testing.T) {
 		s.objects[key] = []byte("{}")
 		second := start(t, keeperOf(strict{s}, "pod_2"))
 		if ended, _ := second.hello["ended"].(map[string]any); len(ended) != 1 || ended[trials[0]] == nil {
-			t.Errorf("beside %q the next execution hears %v", key, second.hello)
+			t.Errorf("beside %q the next execution receives %v", key, second.hello)
 		}
 		if err := second.leave(); err != nil {
 			t.Errorf("beside %q: %v", key, err)
@@ -328,7 +328,7 @@ func TestWhatSomebodyLeftBesideAttemptsChangesNothing(t *testing.T) {
 	}
 }
 
-// strict is a store that is not asked for what is no path, as those of package ledger are.
+// strict is a store that rejects keys that are no clean paths, as those of package store do.
 type strict struct{ *memory }
 
 func (s strict) Get(ctx context.Context, key string) ([]byte, error) {
@@ -338,19 +338,19 @@ func (s strict) Get(ctx context.Context, key string) ([]byte, error) {
 	return s.memory.Get(ctx, key)
 }
 
-func TestNothingElseIsKept(t *testing.T) {
+func TestKeeper_InvalidMessagesAreRejected(t *testing.T) {
 	cases := map[string]string{
-		"an attempt of another block":                  `{"attempt":` + strings.ReplaceAll(attemptOf("pod_1", trials[1], ""), `"block":"w000-b0000"`, `"block":"w000-b0001"`) + `}`,
-		"an attempt of another execution":              `{"attempt":` + attemptOf("pod_2", trials[1], "") + `}`,
-		"an attempt that leads out of its folder":      `{"attempt":` + attemptOf("pod_1", "../../x", "") + `}`,
-		"an attempt of a trial that is not planned":    `{"attempt":` + attemptOf("pod_1", block+"-s00009", "") + `}`,
-		"a second attempt of a trial":                  `{"attempt":` + attemptOf("pod_1", trials[0], `,"x":2`) + `}`,
-		"the start of a trial that has its attempt":    `{"started":` + attemptOf("pod_1", trials[0], "") + `}`,
-		"an attempt of another trial than the running": `{"attempt":` + attemptOf("pod_1", trials[2], "") + `}`,
-		"a start while another trial is under way":     `{"started":` + attemptOf("pod_1", trials[2], "") + `}`,
-		"a start of the same trial":                    `{"started":` + attemptOf("pod_1", trials[1], "") + `}`,
-		"no attempt at all":                            `{"attempt":"x"}`,
-		"nothing":                                      `{}`,
+		"an attempt of another block":                      `{"attempt":` + strings.ReplaceAll(attemptOf("pod_1", trials[1], ""), `"block":"w000-b0000"`, `"block":"w000-b0001"`) + `}`,
+		"an attempt of another execution":                  `{"attempt":` + attemptOf("pod_2", trials[1], "") + `}`,
+		"an attempt with a path out of its folder":         `{"attempt":` + attemptOf("pod_1", "../../x", "") + `}`,
+		"an attempt of a trial that is not planned":        `{"attempt":` + attemptOf("pod_1", block+"-s00009", "") + `}`,
+		"a second attempt of a trial":                      `{"attempt":` + attemptOf("pod_1", trials[0], `,"x":2`) + `}`,
+		"the start of a trial that has its attempt":        `{"started":` + attemptOf("pod_1", trials[0], "") + `}`,
+		"an attempt of a trial other than the running one": `{"attempt":` + attemptOf("pod_1", trials[2], "") + `}`,
+		"a start while another trial is under way":         `{"started":` + attemptOf("pod_1", trials[2], "") + `}`,
+		"a start of the same trial":                        `{"started":` + attemptOf("pod_1", trials[1], "") + `}`,
+		"no attempt at all":                                `{"attempt":"x"}`,
+		"nothing":                                          `{}`,
 	}
 	for name, line := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -365,10 +365,10 @@ func TestNothingElseIsKept(t *testing.T) {
 			}
 			err := r.leave()
 			if err == nil {
-				t.Error("the keeper says nothing")
+				t.Error("the keeper does not answer")
 			}
 			after := s.keys()
-			// Only that the trial under way was lost with it.
+			// The only new object is the attempt of the trial that was under way.
 			if want := append(before, ledger.AttemptKey(block, "pod_1", trials[1])); len(after) != len(want) ||
 				s.attempt(t, "pod_1", trials[0])["x"] != nil {
 				t.Errorf("the ledger has %v and had %v", after, before)
@@ -377,7 +377,7 @@ func TestNothingElseIsKept(t *testing.T) {
 	}
 }
 
-// againAfter tries again in a time of its own, of which every pause takes a minute.
+// againAfter returns a Retrier on a simulated clock on which every pause takes a minute.
 func againAfter(paused func(failures int)) *store.Retrier {
 	now := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
 	return &store.Retrier{
@@ -387,24 +387,24 @@ func againAfter(paused func(failures int)) *store.Retrier {
 	}
 }
 
-// A key that is being replaced reaches a pod after it reached the store; one that stays wrong would have the block wait until its deadline.
-func TestAStoreThatRefusesTheKeyEndsTheBlockSoonAndSaysWhatToDo(t *testing.T) {
+// After a key rotation the store has the new key before the pods do. A key that stays wrong must not block until the deadline.
+func TestKeeper_RejectedCredentialsEndTheBlockWithARemedy(t *testing.T) {
 	wrong := &store.Fault{
 		Cause: store.CauseSecretKey, Tried: "write", Found: "no", Remedy: "correct the secret key in Secret lab/assay-ledger",
 	}
 	const ever = 1 << 30
 	cases := map[string]struct {
-		// before and during are how many operations fail, before the first trial and once it started.
+		// before and during are the numbers of operations that fail, before the first trial and after its start.
 		before, during int
 		err            error
 		kept           bool
 	}{
-		"the key is wrong from the start":             {ever, ever, wrong, false},
-		"the key becomes wrong while a trial runs":    {0, ever, wrong, false},
-		"the new key arrives two minutes later":       {0, 2, wrong, true},
-		"the store is away for an hour":               {0, 60, store.ErrUnreachable, true},
-		"the bucket is gone":                          {0, ever, store.ErrNoBucket, false},
-		"the store fails for an hour and then serves": {0, 60, &store.Fault{Cause: store.CauseServer}, true},
+		"the key is wrong from the start":          {ever, ever, wrong, false},
+		"the key becomes wrong while a trial runs": {0, ever, wrong, false},
+		"the new key arrives two minutes later":    {0, 2, wrong, true},
+		"the store is unreachable for an hour":     {0, 60, store.ErrUnreachable, true},
+		"the bucket is missing":                    {0, ever, store.ErrNoBucket, false},
+		"the store fails for an hour and recovers": {0, 60, &store.Fault{Cause: store.CauseServer}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -414,7 +414,7 @@ func TestAStoreThatRefusesTheKeyEndsTheBlockSoonAndSaysWhatToDo(t *testing.T) {
 			pauses := 0
 			k.Again = againAfter(func(int) {
 				if pauses++; pauses > 1000 {
-					panic("the block waits for ever")
+					panic("the block does not end")
 				}
 			})
 			r := start(t, k)
@@ -429,16 +429,16 @@ func TestAStoreThatRefusesTheKeyEndsTheBlockSoonAndSaysWhatToDo(t *testing.T) {
 				said = r.attempt("pod_1", trials[0], "")
 			}
 			if (said["kept"] == trials[0]) != tc.kept {
-				t.Errorf("the runner hears %v", said)
+				t.Errorf("the runner receives %v", said)
 			}
 			err := r.leave()
 			if (err == nil) != tc.kept {
-				t.Errorf("the keeper says %v", err)
+				t.Errorf("the keeper returns %v", err)
 			}
 			if fault, ok := errors.AsType[*store.Fault](tc.err); !tc.kept && ok && !strings.Contains(fmt.Sprint(said["refused"]), fault.Remedy) {
-				t.Errorf("the runner is not told what to do: %v", said)
+				t.Errorf("the runner does not receive the remedy: %v", said)
 			}
-			// The trial under way is not waited for a second time.
+			// The retry budget is spent once, and not again for the trial under way.
 			if !tc.kept && pauses > 8 {
 				t.Errorf("%d pauses of a minute", pauses)
 			}
@@ -446,7 +446,7 @@ func TestAStoreThatRefusesTheKeyEndsTheBlockSoonAndSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestABlockWaitsWhileTheStoreIsAway(t *testing.T) {
+func TestKeeper_UnreachableStoreBlocksTheNextTrial(t *testing.T) {
 	s := newMemory()
 	k := keeperOf(s, "pod_1")
 	var pauses []int
@@ -467,7 +467,7 @@ func TestABlockWaitsWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatIsOnItsWayWhenTheBlockIsStoppedIsWritten(t *testing.T) {
+func TestKeeper_StoppedBlockWritesTheReceivedAttempt(t *testing.T) {
 	s := newMemory()
 	k := keeperOf(s, "pod_1")
 	away, back := make(chan struct{}), make(chan struct{})
@@ -478,7 +478,7 @@ func TestAnAttemptThatIsOnItsWayWhenTheBlockIsStoppedIsWritten(t *testing.T) {
 	s.mutex.Lock()
 	s.away = 3
 	s.mutex.Unlock()
-	// The runner does not wait for an answer once it was told to stop.
+	// After a stop the runner does not wait for an answer.
 	lines := `{"attempt":` + attemptOf("pod_1", trials[0], "") + "}\n" + `{"stopped":"SIGTERM"}` + "\n"
 	go func() {
 		_, _ = r.conn.Write([]byte(lines))
@@ -486,7 +486,7 @@ func TestAnAttemptThatIsOnItsWayWhenTheBlockIsStoppedIsWritten(t *testing.T) {
 	}()
 	<-away
 	if keys := s.keys(); len(keys) != 1 {
-		t.Fatalf("the store is away and has %v", keys)
+		t.Fatalf("the unreachable store has %v", keys)
 	}
 	close(back)
 	if err := <-r.done; err != nil {
@@ -497,8 +497,8 @@ func TestAnAttemptThatIsOnItsWayWhenTheBlockIsStoppedIsWritten(t *testing.T) {
 	}
 }
 
-// A lease is in force for as long as the ledger does not have its end, whatever clocks say.
-func TestTheEndOfALeaseFencesTheBlock(t *testing.T) {
+// A lease is in force until its end is in the ledger, independently of clocks.
+func TestKeeper_EndedLeaseFencesTheBlock(t *testing.T) {
 	lease := record.Lease{Node: "node-a", Token: 7}
 	keeperUnder := func(s *memory) *Keeper {
 		k := keeperOf(s, "pod_1")
@@ -516,24 +516,24 @@ func TestTheEndOfALeaseFencesTheBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.attempt("pod_1", trials[1], ""); got["kept"] != trials[1] {
-		t.Errorf("what was measured is kept: %v", got)
+		t.Errorf("the attempt before the end of the lease is not written: %v", got)
 	}
 	got := r.started("pod_1", trials[2])
 	if text := fmt.Sprint(got["refused"]); !strings.Contains(text, "the lease of node node-a with token 7 has ended") {
-		t.Errorf("a trial under a lease that has ended is answered %v", got)
+		t.Errorf("a trial under an ended lease is answered with %v", got)
 	}
 	_ = r.leave()
 	if got, want := fmt.Sprint(kept(s, trials[0]), kept(s, trials[1])), "map[lease:Held] map[lease:Ended]"; got != want {
-		t.Errorf("the attempts say %s, want %s", got, want)
+		t.Errorf("the attempts record %s, want %s", got, want)
 	}
 	again := keeperUnder(s)
 	again.Executor = "pod_2"
-	if err := again.Serve(t.Context(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "is not run under it") {
-		t.Errorf("a block that begins under a lease that has ended: %v", err)
+	if err := again.Serve(t.Context(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "cannot run under it") {
+		t.Errorf("a block that begins under an ended lease: %v", err)
 	}
 }
 
-// timed is a store whose clock is another one.
+// timed is a store with another clock.
 type timed struct {
 	*memory
 	ahead time.Duration
@@ -543,7 +543,7 @@ func (s timed) Time(context.Context, string) (time.Time, error) {
 	return time.Now().Add(-s.ahead).Truncate(time.Second), nil
 }
 
-func TestAnAttemptSaysHowFarTheClockIsOff(t *testing.T) {
+func TestKeeper_AttemptRecordsTheClockSkew(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour, 1500 * time.Millisecond} {
 		s := timed{newMemory(), ahead}
 		k := keeperOf(s, "pod_1")
@@ -557,17 +557,17 @@ func TestAnAttemptSaysHowFarTheClockIsOff(t *testing.T) {
 			t.Fatalf("%v: %+v", err, got.Kept)
 		}
 		if read := got.Kept.Clock; math.Abs(read.AheadSeconds-ahead.Seconds()) > read.UncertaintySeconds || read.UncertaintySeconds > 5 {
-			t.Errorf("a clock that is ahead by %s is read as %+v", ahead, *read)
+			t.Errorf("a clock that is ahead by %s is recorded as %+v", ahead, *read)
 		}
 	}
 }
 
-func TestAnObjectIsWrittenOnce(t *testing.T) {
+func TestKeeper_ExistingObjectIsNotOverwritten(t *testing.T) {
 	cases := map[string]struct {
 		there string
 		kept  bool
 	}{
-		"the same bytes: a write whose answer was lost": {attemptOf("pod_1", trials[0], "") + "\n", true},
+		"the same bytes, as after a lost response": {attemptOf("pod_1", trials[0], "") + "\n", true},
 		"other bytes": {"{}", false},
 	}
 	for name, tc := range cases {
@@ -585,17 +585,17 @@ func TestAnObjectIsWrittenOnce(t *testing.T) {
 			}
 			err := r.leave()
 			if string(s.objects[key]) != tc.there {
-				t.Error("it was overwritten")
+				t.Error("the object was overwritten")
 			}
 			note := s.objects[ledger.ProblemKey(key)]
 			if tc.kept != (note == nil) || tc.kept != (err == nil) {
-				t.Errorf("noted %s, error %v", note, err)
+				t.Errorf("recorded %s, error %v", note, err)
 			}
 		})
 	}
 }
 
-func TestAnExecutionBeginsOnce(t *testing.T) {
+func TestKeeper_SecondKeeperOfAnExecutionIsRefused(t *testing.T) {
 	s := newMemory()
 	r := start(t, keeperOf(s, "pod_1"))
 	r.started("pod_1", trials[0])
@@ -603,11 +603,11 @@ func TestAnExecutionBeginsOnce(t *testing.T) {
 	second := start(t, keeperOf(s, "pod_1"))
 	err := second.leave()
 	if err == nil || !strings.HasPrefix(err.Error(), "this execution was started before: ") || second.hello["refused"] != err.Error() {
-		t.Errorf("a second keeper of the same execution: %v, and its runner hears %v", err, second.hello)
+		t.Errorf("a second keeper of the same execution returns %v, and its runner receives %v", err, second.hello)
 	}
 }
 
-func TestOnlyOneMayConnect(t *testing.T) {
+func TestAcceptOne_SecondConnectionIsRefused(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "socket")
 	accepted := make(chan net.Conn, 1)
 	go func() {
@@ -625,7 +625,7 @@ func TestOnlyOneMayConnect(t *testing.T) {
 	conn := <-accepted
 	defer conn.Close()
 	if _, err := os.Stat(socket); !os.IsNotExist(err) {
-		t.Errorf("the socket is still there: %v", err)
+		t.Errorf("the socket still exists: %v", err)
 	}
 	if second, err := net.Dial("unix", socket); err == nil {
 		second.Close()
@@ -634,11 +634,11 @@ func TestOnlyOneMayConnect(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := AcceptOne(ctx, socket); !errors.Is(err, context.Canceled) {
-		t.Errorf("a pod that ends before its block begins: %v", err)
+		t.Errorf("the pod ends before the block begins: %v", err)
 	}
 }
 
-func TestTrialsAreNamedAsTheRunnerNamesThem(t *testing.T) {
+func TestTrialsOf_NamesEqualTheRunners(t *testing.T) {
 	got := TrialsOf(&record.Block{ID: block, Warmup: []int{0}, Order: []int{0, 1}})
 	if !slices.Equal(got, trials) {
 		t.Errorf("got %v", got)

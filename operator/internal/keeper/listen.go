@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// AcceptOne listens at a Unix socket, takes the first connection and listens no more: the runner connects before any trial
-// starts, so that no trial ever can. Whoever is in the group of the socket's folder may connect.
+// AcceptOne listens at a Unix socket, accepts the first connection and stops listening. The runner connects before any trial starts, so
+// that no trial can connect. The socket is open to the group of its folder.
 func AcceptOne(ctx context.Context, socket string) (net.Conn, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "unix", socket)
@@ -22,11 +22,11 @@ func AcceptOne(ctx context.Context, socket string) (net.Conn, error) {
 	if err := os.Chmod(socket, 0o660); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	// Closing removes the socket: not before it has its mode.
+	// Closing the listener removes the socket, so this must not happen before its mode is set.
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
 	conn, err := listener.Accept()
-	// Closing it removes the socket.
+	// Closing the listener removes the socket.
 	if closeErr := listener.Close(); err == nil && closeErr != nil && !errors.Is(closeErr, net.ErrClosed) {
 		return nil, errors.Join(closeErr, conn.Close())
 	}
@@ -39,7 +39,8 @@ func AcceptOne(ctx context.Context, socket string) (net.Conn, error) {
 	return conn, err
 }
 
-// MemoryKills is how many processes of this machine the kernel has killed for memory, of any container.
+// MemoryKills returns how many processes the kernel has killed for lack of memory, in all containers of this machine, and whether that is
+// known.
 func MemoryKills() (int64, bool) {
 	raw, err := os.ReadFile("/proc/vmstat")
 	if err != nil {
@@ -54,7 +55,7 @@ func MemoryKills() (int64, bool) {
 	return 0, false
 }
 
-// TrialsOf are the names of a block's trials, warm-ups first, as the runner runs them.
+// TrialsOf returns the names of a block's trials in the order in which the runner runs them, warm-ups first.
 func TrialsOf(block *record.Block) []string {
 	out := make([]string, 0, block.Trials())
 	for slot := range block.Warmup {

@@ -24,7 +24,7 @@ func held(holder Holder) Lease {
 	return Lease{Node: "node-a", Token: 4}.TakenBy(holder, false, time.Minute, eight)
 }
 
-func TestWhenANodeMayBeTaken(t *testing.T) {
+func TestTakeable(t *testing.T) {
 	busy := held(first)
 	busy.Busy = "pod first-1"
 	cases := map[string]struct {
@@ -32,15 +32,15 @@ func TestWhenANodeMayBeTaken(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{
-		"a node that nobody ever had":                       {Lease{Node: "node-a"}, 0, true},
+		"a node without a holder so far":                    {Lease{Node: "node-a"}, 0, true},
 		"a node that was released":                          {held(first).Ended(Released, eight), 0, true},
 		"a node that is held":                               {held(first), 0, false},
 		"a lease in its last moment":                        {held(first), time.Minute - 1, false},
 		"a lease that expired":                              {held(first), time.Minute, true},
 		"a lease that expired while its holder's pod runs":  {busy, time.Hour, false},
-		"a lease that was renewed is good for another time": {renewed(held(first), 59*time.Second), time.Minute, false},
-		"a lease that another's clock renewed, a bit ahead": {renewed(held(first), 30*time.Second), 0, false},
-		"a lease that was renewed before the clock was set": {renewed(held(first), 24*time.Hour), 0, true},
+		"a renewed lease is valid for another period":       {renewed(held(first), 59*time.Second), time.Minute, false},
+		"a lease renewed by a clock that is slightly ahead": {renewed(held(first), 30*time.Second), 0, false},
+		"a lease renewed far in the future":                 {renewed(held(first), 24*time.Hour), 0, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,17 +56,17 @@ func renewed(l Lease, after time.Duration) Lease {
 	return l
 }
 
-func TestALeaseIsRenewedEarlyEnoughToFailTwice(t *testing.T) {
+func TestRenewal_LeavesTimeForTwoFailures(t *testing.T) {
 	l := held(first)
 	if got := l.RenewIn(eight); got != 20*time.Second {
 		t.Errorf("renewed after %s", got)
 	}
 	if l.Overdue(eight.Add(39*time.Second)) || !l.Overdue(eight.Add(40*time.Second)) {
-		t.Error("it comes before everything else after two thirds of its time")
+		t.Error("the lease is not overdue exactly from two thirds of its duration")
 	}
 }
 
-func TestATokenRisesWithEveryHolderAndNeverFalls(t *testing.T) {
+func TestToken_RisesWithEveryHolder(t *testing.T) {
 	l := Lease{Node: "node-a"}
 	var tokens []int64
 	for _, holder := range []Holder{first, second, second, first} {
@@ -94,13 +94,13 @@ func TestTaints(t *testing.T) {
 		want     []corev1.Taint
 		changed  bool
 	}{
-		"a node for itself is tainted beside what is there": {[]corev1.Taint{other}, whole, []corev1.Taint{other, ours("1")}, true},
-		"it stays as it is":                                    {[]corev1.Taint{ours("1"), other}, whole, []corev1.Taint{ours("1"), other}, false},
-		"another run's old taint makes way":                    {[]corev1.Taint{ours("0"), other}, whole, []corev1.Taint{other, ours("1")}, true},
-		"two taints become one":                                {[]corev1.Taint{ours("0"), ours("1")}, whole, []corev1.Taint{ours("1")}, true},
-		"a released node loses it":                             {[]corev1.Taint{ours("1"), other}, whole.Ended(Released, eight), []corev1.Taint{other}, true},
-		"a stray taint of a node that nobody ever had is gone": {[]corev1.Taint{ours("9")}, Lease{Node: "node-a"}, nil, true},
-		"a node held for its CPUs is not tainted":              {[]corev1.Taint{other}, held(first), []corev1.Taint{other}, false},
+		"an exclusive node is tainted, other taints remain":   {[]corev1.Taint{other}, whole, []corev1.Taint{other, ours("1")}, true},
+		"no change if tainted":                                {[]corev1.Taint{ours("1"), other}, whole, []corev1.Taint{ours("1"), other}, false},
+		"another run's old taint is removed":                  {[]corev1.Taint{ours("0"), other}, whole, []corev1.Taint{other, ours("1")}, true},
+		"two taints become one":                               {[]corev1.Taint{ours("0"), ours("1")}, whole, []corev1.Taint{ours("1")}, true},
+		"a released node loses it":                            {[]corev1.Taint{ours("1"), other}, whole.Ended(Released, eight), []corev1.Taint{other}, true},
+		"a stray taint of a node without a holder is removed": {[]corev1.Taint{ours("9")}, Lease{Node: "node-a"}, nil, true},
+		"a node held for its CPUs is not tainted":             {[]corev1.Taint{other}, held(first), []corev1.Taint{other}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestTaints(t *testing.T) {
 	}
 }
 
-func TestTheQueue(t *testing.T) {
+func TestQueue_Grant(t *testing.T) {
 	waiter := func(name string, created time.Duration, wants int, nodes ...string) Waiter {
 		return Waiter{Run: Holder{"lab", name, "uid-" + name}, Created: eight.Add(created), Nodes: nodes, Wants: wants}
 	}
@@ -133,16 +133,16 @@ func TestTheQueue(t *testing.T) {
 		want     []string
 		ahead    int
 	}{
-		"alone, it takes what it wants":             {[]string{"b", "a", "c"}, nil, waiter("me", 0, 2, "a", "b", "c"), []string{"a", "b"}, 0},
-		"who came earlier comes first":              {[]string{"a"}, []Waiter{waiter("older", -1, 1, "a")}, waiter("me", 0, 1, "a"), nil, 1},
-		"who came later waits":                      {[]string{"a"}, []Waiter{waiter("younger", 1, 1, "a")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
-		"of the same second, the smaller uid":       {[]string{"a"}, []Waiter{waiter("a", 0, 1, "a")}, waiter("me", 0, 1, "a"), nil, 1},
-		"who needs another node holds up nobody":    {[]string{"a"}, []Waiter{waiter("older", -1, 1, "b")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
-		"what the earlier one leaves is taken":      {[]string{"a", "b"}, []Waiter{waiter("older", -1, 1, "a", "b")}, waiter("me", 0, 1, "a", "b"), []string{"b"}, 1},
-		"an earlier one may take all it can use":    {[]string{"a", "b"}, []Waiter{waiter("older", -1, 5, "a", "b")}, waiter("me", 0, 1, "a", "b"), nil, 1},
-		"nothing is free":                           {nil, nil, waiter("me", 0, 1, "a"), nil, 0},
-		"what it cannot use is not taken":           {[]string{"b"}, nil, waiter("me", 0, 1, "a"), nil, 0},
-		"its own place in the queue is no obstacle": {[]string{"a"}, []Waiter{waiter("me", 0, 1, "a")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
+		"alone":                                   {[]string{"b", "a", "c"}, nil, waiter("me", 0, 2, "a", "b", "c"), []string{"a", "b"}, 0},
+		"an older run precedes":                   {[]string{"a"}, []Waiter{waiter("older", -1, 1, "a")}, waiter("me", 0, 1, "a"), nil, 1},
+		"a younger run follows":                   {[]string{"a"}, []Waiter{waiter("younger", 1, 1, "a")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
+		"of the same second, the smaller uid":     {[]string{"a"}, []Waiter{waiter("a", 0, 1, "a")}, waiter("me", 0, 1, "a"), nil, 1},
+		"a run for another node does not precede": {[]string{"a"}, []Waiter{waiter("older", -1, 1, "b")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
+		"a node that an older run leaves":         {[]string{"a", "b"}, []Waiter{waiter("older", -1, 1, "a", "b")}, waiter("me", 0, 1, "a", "b"), []string{"b"}, 1},
+		"an older run may use all nodes":          {[]string{"a", "b"}, []Waiter{waiter("older", -1, 5, "a", "b")}, waiter("me", 0, 1, "a", "b"), nil, 1},
+		"nothing is free":                         {nil, nil, waiter("me", 0, 1, "a"), nil, 0},
+		"a free node that does not match":         {[]string{"b"}, nil, waiter("me", 0, 1, "a"), nil, 0},
+		"its own entry in the queue is ignored":   {[]string{"a"}, []Waiter{waiter("me", 0, 1, "a")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestTheQueue(t *testing.T) {
 	}
 }
 
-func TestNamespacesTakeTurns(t *testing.T) {
+func TestQueue_NamespacesAlternate(t *testing.T) {
 	waiter := func(namespace, name string, created time.Duration) Waiter {
 		return Waiter{Run: Holder{namespace, name, name}, Created: eight.Add(created), Nodes: []string{"a", "b"}, Wants: 1}
 	}
@@ -171,11 +171,11 @@ func TestNamespacesTakeTurns(t *testing.T) {
 		me    Waiter
 		ahead int
 	}{
-		"one that comes after 300 of another namespace":      {nil, late, 1},
-		"whose neighbours hold a node already":               {map[string]int{"crowd": 1}, late, 0},
-		"whose own namespace holds two":                      {map[string]int{"late": 2}, late, 3},
-		"the second of its namespace, in the queue":          {nil, crowd[1], 1},
-		"the last of its namespace, with nobody beside them": {nil, crowd[299], 299},
+		"one that comes after 300 of another namespace": {nil, late, 1},
+		"whose neighbours hold a node already":          {map[string]int{"crowd": 1}, late, 0},
+		"whose own namespace holds two":                 {map[string]int{"late": 2}, late, 3},
+		"the second of its namespace, in the queue":     {nil, crowd[1], 1},
+		"the last of its namespace, without others":     {nil, crowd[299], 299},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -190,8 +190,8 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	}
 }
 
-// Whatever the order in which runs look at the queue, no node is granted twice, and nobody is passed over for a later one.
-func TestEverybodySeesTheSameQueue(t *testing.T) {
+// For any order of readers, no node is granted twice, and no run is granted a node before an older one.
+func TestQueue_OrderOfReadersDoesNotMatter(t *testing.T) {
 	var queue []Waiter
 	for i, nodes := range [][]string{{"a", "b"}, {"b"}, {"a", "b", "c"}, {"c"}, {"d"}} {
 		queue = append(queue, Waiter{Run: Holder{"lab", string(rune('p' + i)), string(rune('p' + i))}, Created: eight.Add(time.Duration(i)),
@@ -211,7 +211,7 @@ func TestEverybodySeesTheSameQueue(t *testing.T) {
 	}
 }
 
-func TestALeaseSurvivesItsObject(t *testing.T) {
+func TestObject_RoundTrip(t *testing.T) {
 	long := strings.Repeat("n", 250)
 	draining := held(first)
 	draining.Draining = true
@@ -226,7 +226,7 @@ func TestALeaseSurvivesItsObject(t *testing.T) {
 	}
 	for name, want := range cases {
 		t.Run(name, func(t *testing.T) {
-			// What the object said before must leave no trace.
+			// The object has another lease before, of which no field may remain.
 			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Name(want.Node), ResourceVersion: "7",
 				Annotations: map[string]string{WholeAnnotation: "true", DrainingAnnotation: "true"}}}
 			object.Spec.HolderIdentity = ptr.To("somebody/else/9")
@@ -250,15 +250,15 @@ func TestALeaseSurvivesItsObject(t *testing.T) {
 	}
 }
 
-func TestALeaseThatSomebodyElseWroteIsRefused(t *testing.T) {
+func TestObject_InvalidLeaseIsRejected(t *testing.T) {
 	cases := map[string]struct {
 		tamper func(*coordinationv1.Lease)
 		want   string
 	}{
-		"another holder":   {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = ptr.To("me") }, `holderIdentity is "me"`},
-		"another node":     {func(l *coordinationv1.Lease) { l.Annotations[NodeAnnotation] = "node-b" }, `assay.dev/node is "node-b"`},
-		"a damaged end":    {func(l *coordinationv1.Lease) { l.Annotations[LastAnnotation] = "{" }, LastAnnotation},
-		"an end of nobody": {func(l *coordinationv1.Lease) { l.Annotations[LastAnnotation] = `{"holder":"x"}` }, LastAnnotation},
+		"another holder":              {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = ptr.To("me") }, `holderIdentity is "me"`},
+		"another node":                {func(l *coordinationv1.Lease) { l.Annotations[NodeAnnotation] = "node-b" }, `assay.dev/node is "node-b"`},
+		"a damaged end":               {func(l *coordinationv1.Lease) { l.Annotations[LastAnnotation] = "{" }, LastAnnotation},
+		"an end of an invalid holder": {func(l *coordinationv1.Lease) { l.Annotations[LastAnnotation] = `{"holder":"x"}` }, LastAnnotation},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

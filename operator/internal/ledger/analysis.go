@@ -14,14 +14,14 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// One that is refused stays so until somebody makes it again: who looks for it in a loop does so after twice as long each time.
+// A refused analysis stays refused until it is written again, so callers that poll for it double their interval.
 const (
 	RefusedFirst = 30 * time.Second
 	RefusedMost  = 10 * time.Minute
 )
 
-// ReadAnalysis is the only reader of an analysis: it returns the one of a wave with the room that it takes, in bytes, or ErrNotFound.
-// Whoever has a key of the namespace may have written it, so that what is read of it is bounded, and what none of ours says is refused.
+// ReadAnalysis reads, bounds and validates the analysis of a wave. It returns the analysis and the memory that it takes in bytes, or
+// ErrNotFound. It is the only reader, because anyone with a key of the namespace may have written the object.
 func ReadAnalysis(ctx context.Context, store store.Store, wave int) (result *analysis.Analysis, room int, err error) {
 	err = useLarge(ctx, store, AnalysisKey(wave), analysis.MostBytes, func(raw []byte) (err error) {
 		room = analysis.RoomOf(raw)
@@ -36,8 +36,8 @@ func ReadAnalysis(ctx context.Context, store store.Store, wave int) (result *ana
 
 var analysisKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/analysis\.json$`)
 
-// NewestAnalysis reads the newest analysis of the waves from one down to another, and says of which it is; nil where there is none. Whoever
-// writes attempts names the newest wave, which may be any number: only those that have an analysis are looked at.
+// NewestAnalysis reads the newest analysis of the waves from newest down to oldest, and returns its wave; nil without any. Anyone who
+// writes attempts can name any wave as the newest, so it reads only waves that the listing shows an analysis for.
 func NewestAnalysis(ctx context.Context, s store.Store, newest, oldest int) (*analysis.Analysis, int, error) {
 	if newest < oldest {
 		return nil, 0, nil
@@ -66,8 +66,8 @@ func NewestAnalysis(ctx context.Context, s store.Store, newest, oldest int) (*an
 
 var htmlKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/report\.html$`)
 
-// NewestReport is the key of the report for a browser of the newest wave that has one; empty without any. What else somebody left below
-// the analyses is none, and waves are in the order of their numbers, which is not that of their names.
+// NewestReport returns the key of the HTML report of the newest wave that has one; empty without any. Other objects below the analyses are
+// ignored, and waves are compared as numbers, because their names do not sort as their numbers do.
 func NewestReport(ctx context.Context, store store.Store) (string, error) {
 	newest, err := lastOf(ctx, store, "analysis/", htmlKey)
 	if err != nil || newest < 0 {
@@ -76,13 +76,13 @@ func NewestReport(ctx context.Context, store store.Store) (string, error) {
 	return HTMLKey(newest), nil
 }
 
-// ReadJudged reads the experiment of a ledger and its newest analysis, nil without one.
+// ReadJudged reads the experiment of a ledger and its newest analysis, or nil without one.
 func ReadJudged(ctx context.Context, store store.Store) (*experiment.Experiment, *analysis.Analysis, error) {
 	exp, err := ReadExperiment(ctx, store)
 	if err != nil {
 		return nil, nil, err
 	}
-	// Whoever measures writes any number of names of attempts and of waves, and no plan: attempts are listed where there is none.
+	// Pods that measure can write any number of attempts and waves, but no plan. Attempts are listed only if there is no plan.
 	wave, err := lastOf(ctx, store, "waves/", waveKey)
 	if err == nil && wave < 0 {
 		wave, err = LastWave(ctx, store)

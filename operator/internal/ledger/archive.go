@@ -15,20 +15,20 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// archived reports whether an object goes into an archive: all but the reports and tables, which can be made of the analyses again, and
-// what no store is asked for, such as the folder that some tools leave in a bucket.
+// archived reports whether an object belongs in an archive. Reports and tables do not, because they can be generated from the analyses
+// again. Invalid keys do not either, such as the folder markers that some tools leave in a bucket.
 func archived(key string) bool {
 	derived := strings.HasPrefix(key, "analysis/") && !strings.HasSuffix(key, "/analysis.json") && !sealKey.MatchString(key)
 	return !derived && store.CheckKey(key) == nil
 }
 
-// WriteArchive writes a ledger as an archive: everything that a verdict rests on, and the analyses. The same objects give the same bytes.
+// WriteArchive writes a ledger as an archive: all evidence of the verdicts, and the analyses. Equal objects give equal bytes.
 func WriteArchive(ctx context.Context, store store.Store, to io.Writer) error {
 	keys, err := store.List(ctx, "")
 	if err != nil {
 		return err
 	}
-	// One at a time: several would cut the objects up as the time of day has it.
+	// One encoder only, because with several the cuts between compressed blocks depend on timing.
 	compressed, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func WriteArchive(ctx context.Context, store store.Store, to io.Writer) error {
 			return fmt.Errorf("archive %s: %w", key, err)
 		}
 	}
-	// Afterwards: what is written over from here on was read before.
+	// The list of overwritten objects is read last, so that it covers all overwrites before the objects were read.
 	written, err := asWritten(ctx, store)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-// inFolder puts objects into a folder of their own.
+// inFolder returns a new folder store with the objects.
 func inFolder(t *testing.T, objects map[string]string) store.Store {
 	t.Helper()
 	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
@@ -31,7 +31,7 @@ func inFolder(t *testing.T, objects map[string]string) store.Store {
 	return store
 }
 
-// archiveOf is the archive of a store, opened.
+// archiveOf writes the archive of a store and opens it.
 func archiveOf(t *testing.T, store store.Store) (raw []byte, opened store.Store) {
 	t.Helper()
 	var out bytes.Buffer
@@ -67,7 +67,7 @@ func contents(t *testing.T, store store.Store) map[string]string {
 	return out
 }
 
-func TestAnArchiveHasAllThatAVerdictRestsOnAndWhatIsMadeOfItIsLeftOut(t *testing.T) {
+func TestWriteArchive_HasTheEvidenceWithoutGeneratedObjects(t *testing.T) {
 	kept := map[string]string{
 		ExperimentKey: "{}", "history.json": "{}", WaveKey(0): "wave", WaveKey(1): "", "leases/node-a-1.json": "lease",
 		"leases/node-a-1.end.json": "end", AttemptKey("w000-b0001", "pod", "w000-b0001-s00001"): "attempt",
@@ -82,22 +82,22 @@ func TestAnArchiveHasAllThatAVerdictRestsOnAndWhatIsMadeOfItIsLeftOut(t *testing
 	maps.Copy(whole, made)
 	raw, opened := archiveOf(t, inFolder(t, whole))
 	if diff := cmp.Diff(kept, contents(t, opened)); diff != "" {
-		t.Errorf("the archive differs from what was kept:\n%s", diff)
+		t.Errorf("the archive differs from the ledger:\n%s", diff)
 	}
 	if err := opened.Check(t.Context()); err != nil {
 		t.Errorf("check: %v", err)
 	}
 	if again, err := store.Open(t.Context(), opened.URL(), store.Options{}); err != nil || len(contents(t, again)) != len(kept) {
-		t.Errorf("its own URL %s does not open it: %v", opened.URL(), err)
+		t.Errorf("its URL %s does not open it: %v", opened.URL(), err)
 	}
-	t.Run("the same objects give the same bytes", func(t *testing.T) {
+	t.Run("equal objects give equal bytes", func(t *testing.T) {
 		for _, store := range []store.Store{inFolder(t, whole), opened} {
 			if again, _ := archiveOf(t, store); !bytes.Equal(again, raw) {
-				t.Errorf("%d bytes in place of the same %d", len(again), len(raw))
+				t.Errorf("%d bytes instead of the same %d", len(again), len(raw))
 			}
 		}
 	})
-	t.Run("keys are found as in a folder", func(t *testing.T) {
+	t.Run("keys are listed as in a folder", func(t *testing.T) {
 		folder := inFolder(t, kept)
 		for _, prefix := range []string{"", "attempts/", "attempts/w0", "waves/000", "x", "experiment.json"} {
 			for _, after := range []string{"", "attempts/w000-b0001/pod/w000-b0001-s00001.json", "waves/", "zzz"} {
@@ -109,7 +109,7 @@ func TestAnArchiveHasAllThatAVerdictRestsOnAndWhatIsMadeOfItIsLeftOut(t *testing
 			}
 		}
 	})
-	t.Run("it is only read from", func(t *testing.T) {
+	t.Run("it is read-only", func(t *testing.T) {
 		update := func(old []byte) ([]byte, error) { return old, nil }
 		for name, err := range map[string]error{
 			"create":  opened.Create(t.Context(), "new", nil),
@@ -121,7 +121,7 @@ func TestAnArchiveHasAllThatAVerdictRestsOnAndWhatIsMadeOfItIsLeftOut(t *testing
 			}
 		}
 	})
-	t.Run("who changes what was read changes nothing in it", func(t *testing.T) {
+	t.Run("changing returned bytes does not change the archive", func(t *testing.T) {
 		data, err := opened.Get(t.Context(), ExperimentKey)
 		if err != nil {
 			t.Fatal(err)
@@ -135,10 +135,10 @@ func TestAnArchiveHasAllThatAVerdictRestsOnAndWhatIsMadeOfItIsLeftOut(t *testing
 		key  string
 		want error
 	}{
-		"an object that is not there":   {"nothing", store.ErrNotFound},
-		"an object that was left out":   {HTMLKey(0), store.ErrNotFound},
-		"a key that is no clean path":   {"../" + ExperimentKey, nil},
-		"the folder that an object has": {"waves", store.ErrNotFound},
+		"a missing object":               {"nothing", store.ErrNotFound},
+		"an object left out of archives": {HTMLKey(0), store.ErrNotFound},
+		"an unclean path as a key":       {"../" + ExperimentKey, nil},
+		"the folder of an object":        {"waves", store.ErrNotFound},
 	} {
 		if _, err := opened.Get(t.Context(), tc.key); err == nil || tc.want != nil && !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v", name, err)
@@ -146,8 +146,8 @@ func TestAnArchiveHasAllThatAVerdictRestsOnAndWhatIsMadeOfItIsLeftOut(t *testing
 	}
 }
 
-// Whatever keys and objects a ledger has, its archive has the same.
-func TestAnyLedgerComesOutOfItsArchive(t *testing.T) {
+// The archive has the same keys and objects as its ledger, for random ledgers.
+func TestWriteArchive_RandomLedgerRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(17, 9))
 	for range 30 {
 		objects := map[string]string{}
@@ -157,7 +157,7 @@ func TestAnyLedgerComesOutOfItsArchive(t *testing.T) {
 				if i > 0 {
 					name.WriteByte('/')
 				}
-				// Longer than what a tar's header has room for, and other alphabets.
+				// Longer than the name field of a tar header, and in other alphabets.
 				word := []string{"a", "é/ü", strings.Repeat("n", 60), "w y+z%", "日本"}[random.IntN(5)]
 				name.WriteString(strings.ReplaceAll(word, "/", "-") + string(rune('a'+random.IntN(26))))
 			}
@@ -174,7 +174,7 @@ func TestAnyLedgerComesOutOfItsArchive(t *testing.T) {
 	}
 }
 
-// overwritten is a store in which one attempt was written over.
+// overwritten is a store with one overwritten attempt.
 type overwritten struct {
 	store.Store
 	key string
@@ -188,7 +188,7 @@ func (o overwritten) GetVersion(ctx context.Context, key, _ string) ([]byte, err
 	return o.Get(ctx, key)
 }
 
-func TestALedgerThatWasWrittenOverIsNotArchived(t *testing.T) {
+func TestWriteArchive_OverwrittenLedgerIsRefused(t *testing.T) {
 	key := AttemptKey("w000-b0001", "pod", "w000-b0001-s00001")
 	store := overwritten{inFolder(t, map[string]string{ExperimentKey: "{}", key: "second"}), key}
 	if err := WriteArchive(t.Context(), store, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), key+" (written over)") {
@@ -196,7 +196,7 @@ func TestALedgerThatWasWrittenOverIsNotArchived(t *testing.T) {
 	}
 }
 
-// rewritten is a store that still has what was written first.
+// rewritten is a store that retains the first version.
 type rewritten struct {
 	overwritten
 	first string
@@ -206,7 +206,7 @@ func (r rewritten) GetVersion(context.Context, string, string) ([]byte, error) {
 	return []byte(r.first), nil
 }
 
-func TestAttemptsAreGivenOutAsTheyCount(t *testing.T) {
+func TestEachAttempt_VisitsFirstVersions(t *testing.T) {
 	one, two := AttemptKey("w000-b0001", "pod", "w000-b0001-s00001"), AttemptKey("w000-b0001", "pod", "w000-b0001-s00002")
 	folder := inFolder(t, map[string]string{ExperimentKey: "{}", one: "second", two: "only", "attempts/beside.json": "no JSON"})
 	for _, left := range []string{"attempts/", "attempts/w000-b0001/pod//w000-b0001-s00003.json"} {
@@ -225,8 +225,8 @@ func TestAttemptsAreGivenOutAsTheyCount(t *testing.T) {
 	}
 }
 
-// Whoever measures in a namespace, and some tools, leave keys in a bucket that no store is asked for. They keep nobody from the archive.
-func TestAKeyThatIsNoPathKeepsNobodyFromTheArchive(t *testing.T) {
+// Pods that measure and some tools leave invalid keys in a bucket. They must not block the archive.
+func TestWriteArchive_InvalidKeysAreLeftOut(t *testing.T) {
 	objects := map[string]string{ExperimentKey: "{}", AttemptKey("w000-b0001", "pod", "w000-b0001-s00001"): "only"}
 	folder := inFolder(t, objects)
 	for _, key := range []string{"", "attempts/", "waves/", "attempts/a\nb.json", "attempts//a.json"} {

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// allocated is how many bytes a function allocates.
+// allocated returns the bytes that a function allocates.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -23,8 +23,8 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// Whoever may write an analysis may write a list of what it read that is nothing but ends of lines.
-func TestAListOfEmptyLinesTakesNoRoom(t *testing.T) {
+// Anyone with write access to an analysis may write a list of evidence that consists of line ends only.
+func TestReadSeals_EmptyLinesTakeNoMemory(t *testing.T) {
 	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestAListOfEmptyLinesTakesNoRoom(t *testing.T) {
 	}
 }
 
-// paged is a store with a million names, of which a listing never has more than a page.
+// paged is a store with a million names that are listed page by page only.
 type paged struct{ store.Store }
 
 func (paged) Page(_ context.Context, prefix, after string) ([]string, bool, error) {
@@ -67,13 +67,13 @@ func (paged) List(context.Context, string) ([]string, error) {
 	return nil, fmt.Errorf("all names at once")
 }
 
-func TestTheNewestWaveIsFoundAPageAtATime(t *testing.T) {
+func TestLastWave_ListsPageByPage(t *testing.T) {
 	if wave, err := LastWave(t.Context(), paged{}); err != nil || wave != 2 {
 		t.Errorf("wave %d, %v", wave, err)
 	}
 }
 
-// planned is a store of which no attempts are listed.
+// planned is a store whose attempts must not be listed.
 type planned struct{ store.Store }
 
 func (p planned) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
@@ -83,8 +83,8 @@ func (p planned) Page(ctx context.Context, prefix, after string) ([]string, bool
 	return p.Store.Page(ctx, prefix, after)
 }
 
-// Whoever measures may leave any number of attempts, of any wave. Who asks for what a run with plans has found does not go through them.
-func TestWhatWasJudgedIsFoundHoweverManyAttemptsThereAre(t *testing.T) {
+// Pods that measure may leave any number of attempts of any wave. Reading the result of a run with plans does not list them.
+func TestReadJudged_PlannedRunListsNoAttempts(t *testing.T) {
 	folder, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestWhatWasJudgedIsFoundHoweverManyAttemptsThereAre(t *testing.T) {
 	}
 }
 
-// asked counts what is read of a store.
+// asked counts the reads of a store.
 type asked struct {
 	store.Store
 	gets int
@@ -114,27 +114,27 @@ type asked struct {
 func (a *asked) Get(ctx context.Context, key string) ([]byte, error) {
 	a.gets++
 	if a.gets > 100 {
-		return nil, errors.New("it is asked for one analysis after the other")
+		return nil, errors.New("analyses are read one after the other")
 	}
 	return a.Store.Get(ctx, key)
 }
 
-func TestTheNewestAnalysisIsFoundWhateverWaveAnAttemptSaysItIsOf(t *testing.T) {
+func TestNewestAnalysis_ReadsOnlyListedWaves(t *testing.T) {
 	const last = math.MaxInt
 	for name, tc := range map[string]struct {
 		has            []int
 		newest, oldest int
-		// want is the wave of the one that is found, and -1 that there is none.
+		// want is the wave of the analysis found; -1 means none.
 		want int
 	}{
-		"a ledger without one":                         {nil, last, 0, -1},
-		"one before the newest wave":                   {[]int{0, 2}, last, 0, 2},
-		"one of the newest wave":                       {[]int{0, last}, last, 0, last},
-		"one before the oldest wave that is asked for": {[]int{0, 2}, last, 3, -1},
-		"one after the newest wave that is asked for":  {[]int{0, 2, 1000}, 999, 0, 2},
-		"one wave":               {[]int{1, 2}, 1, 1, 1},
-		"one wave that has none": {[]int{0, 2}, 1, 1, -1},
-		"no wave":                {[]int{0}, -1, 0, -1},
+		"a ledger without an analysis":                   {nil, last, 0, -1},
+		"an analysis before the newest wave":             {[]int{0, 2}, last, 0, 2},
+		"an analysis of the newest wave":                 {[]int{0, last}, last, 0, last},
+		"an analysis before the oldest wave in question": {[]int{0, 2}, last, 3, -1},
+		"an analysis after the newest wave in question":  {[]int{0, 2, 1000}, 999, 0, 2},
+		"a single wave":                     {[]int{1, 2}, 1, 1, 1},
+		"a single wave without an analysis": {[]int{0, 2}, 1, 1, -1},
+		"no wave":                           {[]int{0}, -1, 0, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
@@ -152,19 +152,19 @@ func TestTheNewestAnalysisIsFoundWhateverWaveAnAttemptSaysItIsOf(t *testing.T) {
 				t.Fatal(err)
 			}
 			if (found != nil) != (tc.want >= 0) || found != nil && wave != tc.want {
-				t.Errorf("that of wave %d is found (%v), want %d", wave, found != nil, tc.want)
+				t.Errorf("found wave %d (%v), want %d", wave, found != nil, tc.want)
 			}
 		})
 	}
 }
 
-func TestTheLastTokenIsFoundAPageAtATime(t *testing.T) {
+func TestLastToken_ListsPageByPage(t *testing.T) {
 	if token, err := LastToken(t.Context(), pagedLeases{}, "node-1"); err != nil || token != 7 {
 		t.Errorf("token %d, %v", token, err)
 	}
 }
 
-// pagedLeases is a store with two pages of leases, which cannot be listed at once.
+// pagedLeases is a store with two pages of leases that cannot be listed at once.
 type pagedLeases struct{ store.Store }
 
 func (pagedLeases) Page(_ context.Context, _, after string) ([]string, bool, error) {

@@ -10,19 +10,19 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// ErrOvertaken means that somebody else wrote a derived object since the ledger was read.
-var ErrOvertaken = errors.New("somebody else wrote it meanwhile")
+// ErrOvertaken means that another writer changed a derived object after the ledger was read.
+var ErrOvertaken = errors.New("another writer changed it meanwhile")
 
-// Derived writes objects that are made of a ledger and may be made again, such as an analysis. It looks at them before the ledger is read,
-// and refuses to write over what came later: who wrote that may have read more. So the one that stays is of the newest reading, whoever
-// was slow.
+// Derived writes objects that are generated from a ledger, such as an analysis, with optimistic locking. It reads their sums before the
+// ledger is read, and refuses to overwrite a later version, which may be based on a newer reading. So a slow writer never replaces a newer
+// result.
 type Derived struct {
 	store store.Store
-	// sums are of what is there, by key; empty for what is too large to be compared, which is written over.
+	// sums are the sha256 sums of the present objects by key; empty for an object that is too large to compare and may be overwritten.
 	sums map[string]string
 }
 
-// ReadDerived looks at the derived objects below a prefix. The ledger is to be read after it.
+// ReadDerived reads the derived objects below a prefix. Call it before reading the ledger.
 func ReadDerived(ctx context.Context, s store.Store, prefix string) (*Derived, error) {
 	keys, err := s.List(ctx, prefix)
 	if err != nil {
@@ -30,7 +30,7 @@ func ReadDerived(ctx context.Context, s store.Store, prefix string) (*Derived, e
 	}
 	out := &Derived{s, map[string]string{}}
 	for _, key := range keys {
-		// Such as the folder that some tools leave in a bucket. No analysis writes there, and no store would be asked for it.
+		// For example the folder markers that some tools leave in a bucket. No analysis writes there, and stores reject such keys.
 		if store.CheckKey(key) != nil {
 			continue
 		}
@@ -57,7 +57,7 @@ func (d *Derived) Replace(ctx context.Context, key string, data []byte) error {
 	err := d.store.Update(ctx, key, func(old []byte) ([]byte, error) {
 		switch {
 		case old != nil && bytes.Equal(old, data):
-			return old, nil // Also where the answer to this very write was lost.
+			return old, nil // Also after the response to this write was lost.
 		case old == nil && !there, old != nil && there && record.SHA256(old) == before:
 			return data, nil
 		default:
@@ -65,7 +65,7 @@ func (d *Derived) Replace(ctx context.Context, key string, data []byte) error {
 		}
 	})
 	if errors.Is(err, store.ErrNoLocks) {
-		// A folder on such a machine is one person's.
+		// Without locks the folder has a single user.
 		return d.store.Replace(ctx, key, data)
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-func TestADerivedObjectIsNotWrittenOverWhatCameLater(t *testing.T) {
+func TestDerived_LaterVersionIsNotOverwritten(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store store.Store) {
 		ctx := t.Context()
 		if err := store.Replace(ctx, "analysis/000/report.md", []byte("old")); err != nil {
@@ -22,20 +22,20 @@ func TestADerivedObjectIsNotWrittenOverWhatCameLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, key := range []string{ReportKey(0), AnalysisKey(0)} {
-			// Twice, as after an answer that was lost.
+			// Twice, as after a lost response.
 			for range 2 {
 				if err := quick.Replace(ctx, key, []byte("quick")); err != nil {
-					t.Errorf("the quick one, %s: %v", key, err)
+					t.Errorf("the fast writer, %s: %v", key, err)
 				}
 			}
 			if err := slow.Replace(ctx, key, []byte("slow")); !errors.Is(err, ErrOvertaken) {
-				t.Errorf("the slow one, %s: %v", key, err)
+				t.Errorf("the slow writer, %s: %v", key, err)
 			}
 			if got, err := store.Get(ctx, key); err != nil || string(got) != "quick" {
 				t.Errorf("%s holds %q (%v)", key, got, err)
 			}
 			if err := slow.Replace(ctx, key, []byte("quick")); err != nil {
-				t.Errorf("what is there already, %s: %v", key, err)
+				t.Errorf("unchanged content, %s: %v", key, err)
 			}
 		}
 		if keys, err := store.List(ctx, ""); err != nil || len(keys) != 2 {

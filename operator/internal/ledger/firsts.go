@@ -8,16 +8,17 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// writtenOnce reads of every object what was written first. Who writes attempts may be able to write over them, because not every store
-// can be asked to refuse that; where versions are kept, and nobody who measures can remove any, that changes nothing and is found out.
+// writtenOnce reads the first version of every object. Not every store can refuse overwrites, so pods that write attempts may be able to
+// overwrite them. Where versions are retained, overwrites have no effect and are reported, because pods that measure cannot delete
+// versions.
 type writtenOnce struct {
 	store.Store
 	versioned store.Versioned
 	firsts    map[string]string
 }
 
-// asWritten is a store whose attempts are as they were first written. It knows what was written over until now: of what is read later it is
-// asked again after that.
+// asWritten returns a store that reads the first versions of objects overwritten so far. For objects that are read later, call it again
+// after reading.
 func asWritten(ctx context.Context, s store.Store) (writtenOnce, error) {
 	out := writtenOnce{Store: s}
 	var err error
@@ -28,18 +29,18 @@ func asWritten(ctx context.Context, s store.Store) (writtenOnce, error) {
 	return out, err
 }
 
-// over reports whether an object was written over.
+// over reports whether an object was overwritten.
 func (w writtenOnce) over(key string) bool {
 	_, over := w.firsts[key]
 	return over
 }
 
-// problem is what is to be said of one that was.
+// problem returns the Problem of an overwritten object.
 func (w writtenOnce) problem(key string) record.Problem {
 	return record.Problem{
-		// The key alone is of what counts.
+		// The key alone stands for the version that counts.
 		Source: record.Source{Key: key + " (written over)"},
-		Reason: fmt.Sprintf("somebody with a key of the store wrote over it: its first version, %s, is used", w.firsts[key]),
+		Reason: fmt.Sprintf("a client with a key of the store overwrote it: its first version, %s, is used", w.firsts[key]),
 	}
 }
 

@@ -8,14 +8,13 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// smallObject is how many bytes of what others may have written are read without a thought of the memory.
+// smallObject is the size in bytes up to which untrusted objects are read concurrently.
 const smallObject = 1 << 20
 
-// reading is held while an object is read and used that is larger: several together would take more memory than a process has that many
-// namespaces share.
+// reading is held while a larger object is read and used. Several at once would exceed the memory of a process that serves many namespaces.
 var reading sync.Mutex
 
-// useLarge gives an object of at most so many bytes to whoever uses it, and keeps nothing of it.
+// useLarge reads an object of at most most bytes, passes it to use and retains nothing of it.
 func useLarge(ctx context.Context, s store.Store, key string, most int64, use func(raw []byte) error) error {
 	raw, err := store.GetAtMost(ctx, s, key, min(most, smallObject))
 	if errors.Is(err, store.ErrTooLarge) && most > smallObject {

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// library has one object under every key, and notes how many of it are held together by those who read it to its end.
+// library has one object under every key, and records how many bytes of it concurrent readers hold.
 type library struct {
 	store.Store
 	object        []byte
@@ -47,8 +47,8 @@ func (l *library) List(ctx context.Context, prefix string) ([]string, error) {
 	return store.ListAfter(ctx, l, prefix, "")
 }
 
-// Passes over the runs of several namespaces read at the same time. What each of them may read fits; what all of them may does not.
-func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
+// Reconciles of runs in several namespaces read at the same time. One read fits into memory; all together do not.
+func TestUseLarge_LargeObjectsAreReadOneAtATime(t *testing.T) {
 	read := func(ctx context.Context, store store.Store) error {
 		_, _, err := ReadAnalysis(ctx, store, 0)
 		return err
@@ -69,13 +69,13 @@ func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
 		use   func(context.Context, store.Store) error
 		fails string
 	}{
-		"analyses that are small":     {smallObject / 8, read, ""},
-		"analyses that are large":     {analysis.MostBytes, read, "evidence has"}, // A name of megabytes is refused, after it was read.
-		"analyses that are too large": {analysis.MostBytes + 1, read, "too large"},
-		"lists of what was analysed":  {mostSeal, count, ""},
-		// A program chooses how much it reports.
-		"attempts that are small": {smallObject / 8, attempts, "does not match its schema"},
-		"attempts that are large": {record.MostAttempt, attempts, "does not match its schema"},
+		"small analyses":             {smallObject / 8, read, ""},
+		"large analyses":             {analysis.MostBytes, read, "evidence has"}, // A name of megabytes is refused after it was read.
+		"oversized analyses":         {analysis.MostBytes + 1, read, "too large"},
+		"lists of analyzed attempts": {mostSeal, count, ""},
+		// A program chooses the size of its report.
+		"small attempts": {smallObject / 8, attempts, "does not match its schema"},
+		"large attempts": {record.MostAttempt, attempts, "does not match its schema"},
 	} {
 		store := &library{object: []byte(`{"evidence": "` + strings.Repeat(" ", tc.bytes-len(`{"evidence": ""}`)) + `"}`)}
 		var group sync.WaitGroup
@@ -93,8 +93,8 @@ func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
 	}
 }
 
-// A list of the shortest lines has the most of them.
-func TestAListOfWhatWasAnalysedTakesLittleMoreThanItself(t *testing.T) {
+// A list of the shortest lines has the largest number of them.
+func TestCountUnread_ListIsNotCopied(t *testing.T) {
 	var list bytes.Buffer
 	for i := 0; list.Len() < mostSeal-300; i++ {
 		fmt.Fprintf(&list, "%064d  %sx%d\n", i, AttemptsPrefix, i)
@@ -103,7 +103,7 @@ func TestAListOfWhatWasAnalysedTakesLittleMoreThanItself(t *testing.T) {
 	store := &library{object: list.Bytes()}
 	took := allocated(func() {
 		if unread, err := CountUnread(t.Context(), store, 0); err != nil || unread != 1 {
-			t.Errorf("%d attempts were not read, %v, want one", unread, err)
+			t.Errorf("%d attempts are unread, %v, want one", unread, err)
 		}
 	})
 	if took > 2*mostSeal {
@@ -111,7 +111,7 @@ func TestAListOfWhatWasAnalysedTakesLittleMoreThanItself(t *testing.T) {
 	}
 }
 
-// crowded is a bucket with a million names where a wave's attempts lie.
+// crowded is a bucket with a million names below a wave's attempts.
 type crowded struct {
 	store.Store
 	name  func(number int) string
@@ -131,7 +131,7 @@ func (e *crowded) Page(context.Context, string, string) (keys []string, more boo
 	return keys, e.pages < 1000, nil
 }
 
-func TestOfAttemptsWithoutEndSomeAreCounted(t *testing.T) {
+func TestCountUnread_EndlessAttemptsAreCountedUpToABound(t *testing.T) {
 	attempts := &crowded{name: func(i int) string { return AttemptKey("w000-b0000", "pod", fmt.Sprintf("w000-b0000-s%05d", i)) }}
 	if count, err := CountUnread(t.Context(), attempts, 0); err != nil || count < mostUnread || attempts.pages > 20 {
 		t.Errorf("%d, %v, after %d pages", count, err, attempts.pages)

@@ -1,5 +1,5 @@
 // Package ledger defines the layout of a run's ledger, from which status, metrics, dashboards and reports are rebuilt: its keys, how its
-// objects are read, the seals of analyses, and archives. Where the objects lie is up to package store.
+// objects are read, the seals of analyses, and archives. Package store reads and writes the objects.
 package ledger
 
 import (
@@ -17,12 +17,12 @@ const (
 	AttemptsPrefix = "attempts/"
 )
 
-// RunPrefix is where a run's ledger lies inside a bucket. The uid keeps runs apart that used the same name.
+// RunPrefix returns the prefix of a run's ledger inside a bucket. The uid distinguishes runs that reuse a name.
 func RunPrefix(run record.Run) string {
 	return path.Join("runs", run.Namespace, run.Name, run.UID)
 }
 
-// JSON is a value as ledgers hold it: indented, for who looks into one, and ending with a line.
+// JSON encodes a value as ledgers hold it: indented for human readers, and with a final newline.
 func JSON(value any) ([]byte, error) {
 	raw, err := json.MarshalIndent(value, "", " ")
 	if err != nil {
@@ -31,51 +31,51 @@ func JSON(value any) ([]byte, error) {
 	return append(raw, '\n'), nil
 }
 
-// WaveKey is the plan of a wave.
+// WaveKey returns the key of the plan of a wave.
 func WaveKey(wave int) string { return record.WaveKey(wave) }
 
-// WaveAttemptsPrefix is where the attempts of a wave's blocks begin.
+// WaveAttemptsPrefix returns the prefix of all attempts of a wave.
 func WaveAttemptsPrefix(wave int) string { return AttemptsPrefix + record.WavePrefix(wave) }
 
-// AfterBlock comes after every attempt of a block and before those of the block whose name sorts next as a text: 0 is the character
-// after the slash.
+// AfterBlock returns a key that sorts after every attempt of a block and before those of the next block: 0 is the character after the
+// slash.
 func AfterBlock(block string) string { return AttemptsPrefix + block + "0" }
 
-// AttemptKey is one attempt.
+// AttemptKey returns the key of an attempt.
 func AttemptKey(block, executor, trial string) string {
 	return path.Join("attempts", block, executor, trial+".json")
 }
 
-// StartedPrefix is where one execution of a block says which trials it began.
+// StartedPrefix returns the prefix under which one execution of a block records the trials that it started.
 func StartedPrefix(block, executor string) string { return path.Join("started", block, executor) }
 
-// StartedKey is the key of the record that a trial was started.
+// StartedKey returns the key of the record that a trial was started.
 func StartedKey(block, executor, trial string) string {
 	return path.Join(StartedPrefix(block, executor), trial+".json")
 }
 
-// ProblemKey is where it is written down that an object could not be written because another one is there.
+// ProblemKey returns the key of the record that an object could not be written because another one exists.
 func ProblemKey(key string) string { return "problems/" + key }
 
-// AnalysisPrefix is where the analysis of a wave lies, and what people read of it.
+// AnalysisPrefix returns the prefix of the analysis of a wave and of its reports.
 func AnalysisPrefix(wave int) string { return "analysis/" + record.WaveName(wave) + "/" }
 
-// AnalysisKey is the analysis of everything up to and including a wave.
+// AnalysisKey returns the key of the analysis of everything up to and including a wave.
 func AnalysisKey(wave int) string { return AnalysisPrefix(wave) + "analysis.json" }
 
-// ReportKey is the Markdown report beside the analysis.
+// ReportKey returns the key of the Markdown report beside the analysis.
 func ReportKey(wave int) string { return AnalysisPrefix(wave) + "report.md" }
 
-// HTMLKey is the report for a browser, beside the analysis.
+// HTMLKey returns the key of the HTML report beside the analysis.
 func HTMLKey(wave int) string { return AnalysisPrefix(wave) + "report.html" }
 
-// TableKey is the CSV table beside the analysis.
+// TableKey returns the key of the CSV table beside the analysis.
 func TableKey(wave int) string { return AnalysisPrefix(wave) + "table.csv" }
 
-// ParquetKey is the table of all attempts beside the analysis, for other tools.
+// ParquetKey returns the key of the table of all attempts beside the analysis, for other tools.
 func ParquetKey(wave int) string { return AnalysisPrefix(wave) + "attempts.parquet" }
 
-// OwnTableKey is a table that the run asks for in a form of its own, beside the analysis; extension is md or csv.
+// OwnTableKey returns the key of a table that the run defines, beside the analysis; extension is md or csv.
 func OwnTableKey(wave int, name, extension string) string {
 	return AnalysisPrefix(wave) + "tables/" + name + "." + extension
 }

@@ -11,34 +11,34 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// LeasesPrefix holds two objects for every lease that the run had: that it was taken, and that it ended.
+// LeasesPrefix holds two objects for every lease of the run: its acquisition and its end.
 const LeasesPrefix = "leases/"
 
-// No name of a node has a slash. Whoever may write below attempts/, also where that is a part of a key, is not to say who had a node.
+// Node names have no slash. A pod with write access below attempts/, possibly as a later part of a key, must not be able to forge a lease.
 var (
 	leaseTakenKey = regexp.MustCompile(`^leases/([^/]+)-([0-9]+)\.json$`)
 	leaseEndKey   = regexp.MustCompile(`^leases/([^/]+)-([0-9]+)\.end\.json$`)
 )
 
-// LeaseTakenKey is the record of a lease.
+// LeaseTakenKey returns the key of the record of a lease.
 func LeaseTakenKey(lease record.Lease) string {
 	return fmt.Sprintf("leases/%s-%d.json", lease.Node, lease.Token)
 }
 
-// LeaseEndKey is the record of its end.
+// LeaseEndKey returns the key of the record of its end.
 func LeaseEndKey(lease record.Lease) string {
 	return fmt.Sprintf("leases/%s-%d.end.json", lease.Node, lease.Token)
 }
 
-// LastToken is the highest token that the run ever had for a node; 0 when it had none.
+// LastToken returns the highest token that the run ever had for a node; 0 without one.
 func LastToken(ctx context.Context, s store.Store, node string) (last int64, err error) {
-	// A page at a time: whoever writes in the ledger may write any number of names.
+	// Page by page, because anyone with write access to the ledger may write any number of names.
 	err = store.EachKey(ctx, s, LeasesPrefix, func(key string) {
 		match := leaseTakenKey.FindStringSubmatch(key)
 		if match == nil || match[1] != node {
 			return
 		}
-		// A Lease object counts with 32 bits (leaseTransitions), so that no run had a token after which none could follow.
+		// Lease objects count in 32 bits (leaseTransitions). A token without a successor is forged.
 		if token, err := strconv.ParseInt(match[2], 10, 32); err == nil && token < math.MaxInt32 {
 			last = max(last, token)
 		}
@@ -46,7 +46,7 @@ func LastToken(ctx context.Context, s store.Store, node string) (last int64, err
 	return last, err
 }
 
-// ReadLeases reads what the ledger says of the run's leases.
+// ReadLeases reads the records of the run's leases.
 func ReadLeases(ctx context.Context, store store.Store) (record.Leases, []record.Problem, error) {
 	keys, err := store.List(ctx, LeasesPrefix)
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
+func TestReadLeases_RoundTrip(t *testing.T) {
 	ctx := context.Background()
 	s, err := store.Open(ctx, store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if leases, problems, err := ReadLeases(ctx, s); err != nil || leases.Known || len(problems) > 0 {
-		t.Fatalf("an empty ledger says %+v, %v, %v", leases, problems, err)
+		t.Fatalf("an empty ledger has %+v, %v, %v", leases, problems, err)
 	}
 	run := record.Run{Namespace: "lab", Name: "scan", UID: "u"}
 	when := time.Date(2026, 11, 21, 8, 0, 0, 123000, time.UTC)
-	// Names of nodes have dashes and dots, and may end in a number.
+	// Node names contain dashes and dots, and may end in a number.
 	leases := []record.Lease{{Node: "node-1", Token: 2}, {Node: "node-1-2", Token: 13}, {Node: "rack.7.end", Token: 1}}
 	want := record.Leases{Known: true}
 	put := func(key string, raw []byte, err error) {
@@ -39,7 +39,7 @@ func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
 	for _, lease := range leases {
 		taken := record.LeaseTaken{Run: run, Lease: lease, AcquiredAt: when}
 		end := record.LeaseEnd{Run: run, Lease: lease, EndedAt: when.Add(time.Hour), Reason: "released"}
-		for range 2 { // Written again, it is the same.
+		for range 2 { // Writing the same record again changes nothing.
 			raw, err := record.Line(taken)
 			put(LeaseTakenKey(lease), raw, err)
 			raw, err = record.Line(end)
@@ -68,8 +68,8 @@ func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// The store's policy lets who measures write runs/NAMESPACE/*/attempts/*, in which a star stands for any number of parts.
-func TestWhoMayWriteAttemptsSaysNothingOfLeases(t *testing.T) {
+// The store's policy allows pods that measure to write runs/NAMESPACE/*/attempts/*, in which a star matches any number of path elements.
+func TestReadLeases_KeysBelowAttemptsAreIgnored(t *testing.T) {
 	ctx := context.Background()
 	store, err := store.Open(ctx, store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
@@ -96,12 +96,12 @@ func TestWhoMayWriteAttemptsSaysNothingOfLeases(t *testing.T) {
 	}
 	leases, problems, err := ReadLeases(ctx, store)
 	if err != nil || leases.Known || len(leases.Taken)+len(leases.Ends)+len(problems) > 0 {
-		t.Errorf("the ledger says %+v, %v, %v", leases, problems, err)
+		t.Errorf("the ledger has %+v, %v, %v", leases, problems, err)
 	}
 }
 
-// Where whoever measures may write any key, one names a token after which no other fits into a Lease object. The node goes on.
-func TestTheLastTokenHasANextOne(t *testing.T) {
+// If a pod that measures can write any key, it may write a token without a successor in a Lease object. The node must stay usable.
+func TestLastToken_TokenWithoutSuccessorIsIgnored(t *testing.T) {
 	ctx := context.Background()
 	store, err := store.Open(ctx, store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
@@ -119,17 +119,17 @@ func TestTheLastTokenHasANextOne(t *testing.T) {
 	}
 }
 
-func TestALeaseRecordThatCannotBeUsedIsNamed(t *testing.T) {
+func TestReadLeases_InvalidRecordIsAProblem(t *testing.T) {
 	const good = `{"run":{"namespace":"lab","name":"scan","uid":"u"},"node":"a","token":1,"acquiredAt":"2026-11-21T08:00:00Z"}`
 	cases := map[string]struct{ key, raw, want string }{
-		"cut off":                 {"leases/a-1.json", good[:40], "unexpected end"},
-		"another node's":          {"leases/b-1.json", good, "it is the lease of node a with token 1"},
-		"another token's":         {"leases/a-2.json", good, "it is the lease of node a with token 1"},
-		"an unknown field":        {"leases/a-1.json", strings.Replace(good, `"token"`, `"colour":1,"token"`, 1), "colour"},
-		"no token":                {"leases/a-0.json", strings.Replace(good, `"token":1`, `"token":0`, 1), "tokens start at 1"},
-		"no node":                 {"leases/a-1.json", strings.Replace(good, `"node":"a"`, `"node":""`, 1), "node is missing"},
-		"no time":                 {"leases/a-1.json", strings.Replace(good, `,"acquiredAt":"2026-11-21T08:00:00Z"`, "", 1), "acquiredAt is missing"},
-		"an end without its time": {"leases/a-1.end.json", `{"run":{"uid":"u"},"node":"a","token":1,"reason":"released"}`, "endedAt is missing"},
+		"cut off":                     {"leases/a-1.json", good[:40], "unexpected end"},
+		"another node in the record":  {"leases/b-1.json", good, "it is the lease of node a with token 1"},
+		"another token in the record": {"leases/a-2.json", good, "it is the lease of node a with token 1"},
+		"an unknown field":            {"leases/a-1.json", strings.Replace(good, `"token"`, `"colour":1,"token"`, 1), "colour"},
+		"a missing token":             {"leases/a-0.json", strings.Replace(good, `"token":1`, `"token":0`, 1), "tokens start at 1"},
+		"a missing node":              {"leases/a-1.json", strings.Replace(good, `"node":"a"`, `"node":""`, 1), "node is missing"},
+		"a missing time":              {"leases/a-1.json", strings.Replace(good, `,"acquiredAt":"2026-11-21T08:00:00Z"`, "", 1), "acquiredAt is missing"},
+		"an end without its time":     {"leases/a-1.end.json", `{"run":{"uid":"u"},"node":"a","token":1,"reason":"released"}`, "endedAt is missing"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestALeaseRecordThatCannotBeUsedIsNamed(t *testing.T) {
 			if len(problems) != 1 || problems[0].Key != tc.key || !strings.Contains(problems[0].Reason, tc.want) {
 				t.Errorf("problems are %+v, want %q of %s", problems, tc.want, tc.key)
 			}
-			// A ledger with a damaged record is one that keeps records: its attempts need them.
+			// A ledger with a damaged record still records leases, so its attempts need them.
 			if wasTaken := !strings.HasSuffix(tc.key, ".end.json"); leases.Known != wasTaken || len(leases.Taken)+len(leases.Ends) > 0 {
 				t.Errorf("leases are %+v", leases)
 			}

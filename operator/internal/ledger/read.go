@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// readers is how many objects are fetched at once: object stores answer in milliseconds, so one at a time would take
-// minutes for ten thousand attempts.
+// readers is the number of concurrent reads. Object stores respond in milliseconds, so sequential reads of ten thousand attempts would take
+// minutes.
 const readers = 16
 
 var (
@@ -26,7 +26,7 @@ var (
 	attemptKey = regexp.MustCompile(`^attempts/(` + record.BlockForm + `)/([^/]+)/(` + record.TrialForm + `)\.json$`)
 )
 
-// ReadExperiment reads the frozen experiment and checks that it is what its digest says.
+// ReadExperiment reads the frozen experiment and verifies its digest.
 func ReadExperiment(ctx context.Context, store store.Store) (*experiment.Experiment, error) {
 	raw, err := store.Get(ctx, ExperimentKey)
 	if err != nil {
@@ -45,7 +45,7 @@ func ReadWaves(ctx context.Context, store store.Store, through int) ([]record.Wa
 	if err != nil {
 		return nil, nil, err
 	}
-	keys = keep(keys, waveKey, through)
+	keys = upToWave(keys, waveKey, through)
 	return readAll(ctx, store, keys, parseWave)
 }
 
@@ -57,21 +57,21 @@ func parseWave(key string, raw []byte) (*record.Wave, error) {
 	return wave, err
 }
 
-// ReadAttempts reads the attempts of the waves up to and including through; a negative through means all of them. An
-// object that is no attempt, or not the one its key says, becomes a problem and never an error.
+// ReadAttempts reads the attempts of the waves up to and including through; a negative through means all of them. An invalid object, or one
+// under the wrong key, becomes a Problem and never an error.
 func ReadAttempts(ctx context.Context, store store.Store, through int) ([]record.Attempt, []record.Problem, error) {
 	keys, err := store.List(ctx, AttemptsPrefix)
 	if err != nil {
 		return nil, nil, err
 	}
-	keys = keep(keys, attemptKey, through)
+	keys = upToWave(keys, attemptKey, through)
 	sharing := record.NewSharing()
 	parse := func(key string, raw []byte) (*record.Attempt, error) { return parseAttempt(sharing, key, raw) }
 	attempts, problems, err := readAll(ctx, store, keys, parse)
 	if err != nil {
 		return nil, nil, err
 	}
-	// Afterwards: what is written over from here on was read before.
+	// Read last, so that it covers all overwrites before the attempts were read.
 	first, err := asWritten(ctx, store)
 	if err != nil {
 		return nil, nil, err
@@ -93,8 +93,7 @@ func ReadAttempts(ctx context.Context, store store.Store, through int) ([]record
 	return attempts, problems, nil
 }
 
-// EachAttempt visits the attempts that ReadAttempts would read, of every wave and in the order of their keys, with whatever is in them:
-// each as it was written first.
+// EachAttempt visits the first versions of the attempts of all waves, in the order of their keys and without parsing them.
 func EachAttempt(ctx context.Context, store store.Store, visit func(key string, raw []byte) error) error {
 	keys, err := store.List(ctx, AttemptsPrefix)
 	if err != nil {
@@ -117,7 +116,7 @@ func EachAttempt(ctx context.Context, store store.Store, visit func(key string, 
 	now, err := asWritten(ctx, store)
 	for _, key := range keys {
 		if err == nil && now.over(key) && !first.over(key) {
-			err = fmt.Errorf("%s in %s was written over while it was read: try again", key, store.URL())
+			err = fmt.Errorf("%s in %s was overwritten while it was read: try again", key, store.URL())
 		}
 	}
 	return err
@@ -132,27 +131,27 @@ func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Atte
 		return nil, err
 	}
 	if want := path.Join("attempts", attempt.Block, attempt.ID) + ".json"; want != key {
-		return nil, fmt.Errorf("by its own fields it is attempt %s of block %s, which belongs at %s: it was moved or changed", attempt.ID,
-			attempt.Block, want)
+		return nil, fmt.Errorf("invalid attempt: its fields are those of attempt %s of block %s, which belongs at %s: it was moved or changed",
+			attempt.ID, attempt.Block, want)
 	}
-	// What another tool wrote is evidence, and of no use here: its figures are in the result.
+	// The output of another tool is evidence and not used here, because its figures are in the result.
 	for i := range attempt.Output {
 		attempt.Output[i].Text = ""
 	}
 	if attempt.Result != nil {
-		attempt.Result.Phases = slices.Clip(slices.Clone(attempt.Result.Phases)) // The decoder leaves room for more.
+		attempt.Result.Phases = slices.Clip(slices.Clone(attempt.Result.Phases)) // The decoder allocates spare capacity.
 		for i := range attempt.Result.Phases {
 			attempt.Result.Phases[i].Summarize()
 		}
 	}
-	// The key holds both: three texts in the memory of one.
+	// Alias ID and Trial to the key to save memory.
 	attempt.ID = key[len("attempts/")+len(attempt.Block)+1 : len(key)-len(".json")]
 	attempt.Trial = lastPart(attempt.ID, attempt.Trial)
 	attempt.Source = record.Source{Key: key, SHA256: record.SHA256(raw)}
 	return attempt, nil
 }
 
-// lastPart is the text as a part of the whole that ends with it; otherwise the text as it is.
+// lastPart returns the end of whole that equals text, and otherwise text.
 func lastPart(whole, text string) string {
 	if strings.HasSuffix(whole, text) {
 		return whole[len(whole)-len(text):]
@@ -160,9 +159,9 @@ func lastPart(whole, text string) string {
 	return text
 }
 
-// keep drops the keys of waves after through and puts the others in the order of their numbers. Keys of no known form stay: they are
-// reported, not hidden.
-func keep(keys []string, form *regexp.Regexp, through int) []string {
+// upToWave drops the keys of waves after through and sorts the others by their numbers. Keys of unknown form stay, so that they are
+// reported.
+func upToWave(keys []string, form *regexp.Regexp, through int) []string {
 	keys = slices.DeleteFunc(keys, func(key string) bool {
 		wave, ok := waveOf(form, key)
 		return ok && through >= 0 && wave > through
@@ -171,12 +170,12 @@ func keep(keys []string, form *regexp.Regexp, through int) []string {
 	return keys
 }
 
-// matching are the keys of a form.
+// matching returns the keys that match form.
 func matching(keys []string, form *regexp.Regexp) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !form.MatchString(key) || store.CheckKey(key) != nil })
 }
 
-// waveOf is the wave that a key of a form is of: its first group is a wave's number, or the name of a block.
+// waveOf returns the wave of a key that matches form: its first group is a wave's number, or the name of a block.
 func waveOf(form *regexp.Regexp, key string) (wave int, ok bool) {
 	match := form.FindStringSubmatch(key)
 	if match == nil {
@@ -189,8 +188,7 @@ func waveOf(form *regexp.Regexp, key string) (wave int, ok bool) {
 	return wave, err == nil
 }
 
-// ReadEvidence reads everything that a verdict rests on beside the experiment, up to and including a wave; a negative wave
-// means all of them.
+// ReadEvidence reads all evidence of a verdict beside the experiment, up to and including a wave; a negative wave means all of them.
 func ReadEvidence(ctx context.Context, store store.Store, through int) (out record.Evidence, err error) {
 	var ofWaves, ofAttempts, ofLeases, ofSeals, ofUnfinished []record.Problem
 	if out.Waves, ofWaves, err = ReadWaves(ctx, store, through); err != nil {
@@ -210,7 +208,7 @@ func ReadEvidence(ctx context.Context, store store.Store, through int) (out reco
 	return out, err
 }
 
-// LastWave is the number of the newest wave that left a plan or an attempt; 0 when there is none.
+// LastWave returns the number of the newest wave with a plan or an attempt; 0 without any.
 func LastWave(ctx context.Context, store store.Store) (int, error) {
 	planned, err := lastOf(ctx, store, "waves/", waveKey)
 	if err != nil {
@@ -220,7 +218,7 @@ func LastWave(ctx context.Context, store store.Store) (int, error) {
 	return max(0, planned, attempted), err
 }
 
-// lastOf is the newest wave that the keys of a form are of; -1 when there is none.
+// lastOf returns the newest wave among the keys that match form; -1 without any.
 func lastOf(ctx context.Context, s store.Store, prefix string, form *regexp.Regexp) (int, error) {
 	last := -1
 	err := store.EachKey(ctx, s, prefix, func(key string) {
@@ -231,15 +229,15 @@ func lastOf(ctx context.Context, s store.Store, prefix string, form *regexp.Rege
 	return last, err
 }
 
-// readAll fetches and parses objects, some at a time, and returns them in the order of the keys.
+// readAll fetches and parses objects concurrently, and returns them in the order of the keys.
 func readAll[T any](ctx context.Context, s store.Store, keys []string, parse func(key string, raw []byte) (*T, error)) ([]T,
 	[]record.Problem, error) {
-	// In place: a hundred thousand attempts that lie about twice are more memory than a pod of the analysis has.
+	// Results are stored in place, because two copies of a hundred thousand attempts exceed the memory of an analysis pod.
 	values, problems := make([]T, len(keys)), make([]*record.Problem, len(keys))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	workqueue.ParallelizeUntil(ctx, readers, len(keys), func(i int) {
-		// Such as the folder that some tools leave in a bucket, which no store would be asked for.
+		// For example the folder markers that some tools leave in a bucket, which stores reject as keys.
 		if err := store.CheckKey(keys[i]); err != nil {
 			problems[i] = &record.Problem{Source: record.Source{Key: keys[i]}, Reason: err.Error()}
 			return
@@ -255,10 +253,10 @@ func readAll[T any](ctx context.Context, s store.Store, keys []string, parse fun
 		})
 		switch {
 		case errors.Is(err, store.ErrTooLarge):
-			// Nothing is known of its bytes, so its sum stays empty.
+			// Its bytes are unknown, so its sum stays empty.
 			problems[i] = &record.Problem{Source: record.Source{Key: keys[i]}, Reason: err.Error()}
 		case err != nil:
-			// The store failed, not the object: a verdict from half the evidence would be wrong.
+			// A failed store ends the reading, because a verdict from part of the evidence would be wrong.
 			cancel(err)
 		}
 	})

@@ -7,10 +7,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -76,7 +80,7 @@ func fill(t *testing.T, store store.Store) written {
 	return written{exp, attempts, objects}
 }
 
-func TestReadWhatWasWritten(t *testing.T) {
+func TestReadEvidence_RoundTrip(t *testing.T) {
 	ctx := context.Background()
 	onEachStore(t, func(t *testing.T, store store.Store) {
 		want := fill(t, store)
@@ -110,7 +114,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Of phases only the means are kept.
+			// Phases retain only their means.
 			for i := range attempt.Result.Phases {
 				written, _ := attempt.Result.Phases[i].Mean()
 				if read, samples := got.Result.Phases[i].Mean(); samples != 3 || read != written {
@@ -136,7 +140,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 	})
 }
 
-func TestObjectsThatCannotBeUsedAreProblemsAndNeverErrors(t *testing.T) {
+func TestReadAttempts_InvalidObjectIsAProblem(t *testing.T) {
 	ctx := context.Background()
 	key := "attempts/w000-b0000/pod-w000-b0000/w000-b0000-s00000.json"
 	cases := map[string]struct {
@@ -144,15 +148,15 @@ func TestObjectsThatCannotBeUsedAreProblemsAndNeverErrors(t *testing.T) {
 		edit func([]byte) []byte
 		says string
 	}{
-		"an attempt cut short": {key, func(raw []byte) []byte { return raw[:len(raw)/2] }, "truncated"},
-		"an empty object":      {key, func([]byte) []byte { return nil }, "truncated"},
+		"a truncated attempt": {key, func(raw []byte) []byte { return raw[:len(raw)/2] }, "truncated"},
+		"an empty object":     {key, func([]byte) []byte { return nil }, "truncated"},
 		"an attempt of an older schema": {key, func(raw []byte) []byte {
 			return bytes.Replace(raw, []byte("attempt/v1alpha1"), []byte("attempt/v0"), 1)
 		}, "schema"},
-		"an attempt with a field nobody knows":     {key, func(raw []byte) []byte { return append([]byte(`{"extra":1,`), raw[1:]...) }, "extra"},
+		"an attempt with an unknown field":         {key, func(raw []byte) []byte { return append([]byte(`{"extra":1,`), raw[1:]...) }, "extra"},
 		"an attempt under another trial's key":     {"attempts/w000-b0000/pod-w000-b0000/w000-b0000-s00004.json", func(raw []byte) []byte { return raw }, "moved or changed"},
 		"an attempt under another block's key":     {"attempts/w000-b0001/pod-w000-b0000/w000-b0000-s00000.json", func(raw []byte) []byte { return raw }, "moved or changed"},
-		"an object that somebody left":             {"attempts/notes.txt", func([]byte) []byte { return []byte("hello") }, "the key is not"},
+		"a foreign object":                         {"attempts/notes.txt", func([]byte) []byte { return []byte("hello") }, "the key is not"},
 		"an object beside the attempts of a block": {"attempts/w000-b0000/pod/core.1234", func([]byte) []byte { return nil }, "the key is not"},
 	}
 	for name, c := range cases {
@@ -167,7 +171,7 @@ func TestObjectsThatCannotBeUsedAreProblemsAndNeverErrors(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(evidence.Problems) != 1 || evidence.Problems[0].Key != c.key || !strings.Contains(evidence.Problems[0].Reason, c.says) {
-					t.Errorf("problems %+v, want one of %s that says %q", evidence.Problems, c.key, c.says)
+					t.Errorf("problems %+v, want one of %s that contains %q", evidence.Problems, c.key, c.says)
 				}
 				if _, replaced := want.objects[c.key]; replaced != (len(evidence.Attempts) == len(want.attempts)-1) {
 					t.Errorf("%d of %d attempts read", len(evidence.Attempts), len(want.attempts))
@@ -191,7 +195,7 @@ func (l littered) List(ctx context.Context, prefix string) ([]string, error) {
 	return keys, err
 }
 
-func TestAKeyThatIsNoPathIsAProblemAndNeverAnError(t *testing.T) {
+func TestReadEvidence_InvalidKeyIsAProblem(t *testing.T) {
 	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -216,8 +220,8 @@ func TestAKeyThatIsNoPathIsAProblemAndNeverAnError(t *testing.T) {
 	}
 }
 
-// Who may write attempts may give one a name of several lines, of which one looks like that of another attempt.
-func TestAListOfSumsSaysOfEachAttemptWhatItIs(t *testing.T) {
+// A pod that writes attempts may give one a name of several lines, one of which resembles the line of another attempt.
+func TestReadSeals_MultiLineNamesForgeNoSum(t *testing.T) {
 	folder := t.TempDir()
 	store, err := store.Open(t.Context(), store.FolderURL(folder), store.Options{})
 	if err != nil {
@@ -245,7 +249,7 @@ func TestAListOfSumsSaysOfEachAttemptWhatItIs(t *testing.T) {
 	}
 }
 
-func TestAKeyThatIsNoPathKeepsNoAnalysisFromBeingWritten(t *testing.T) {
+func TestDerived_InvalidKeyDoesNotBlockTheAnalysis(t *testing.T) {
 	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +267,7 @@ func TestAKeyThatIsNoPathKeepsNoAnalysisFromBeingWritten(t *testing.T) {
 	}
 }
 
-func TestAWaveThatCannotBeReadIsAProblem(t *testing.T) {
+func TestReadWaves_MisplacedPlanIsAProblem(t *testing.T) {
 	ctx := context.Background()
 	onEachStore(t, func(t *testing.T, store store.Store) {
 		want := fill(t, store)
@@ -277,7 +281,7 @@ func TestAWaveThatCannotBeReadIsAProblem(t *testing.T) {
 	})
 }
 
-// failing is a store that loses its connection while attempts are read.
+// failing is a store that becomes unreachable while attempts are read.
 type failing struct{ store.Store }
 
 func (f failing) Get(ctx context.Context, key string) ([]byte, error) {
@@ -287,7 +291,7 @@ func (f failing) Get(ctx context.Context, key string) ([]byte, error) {
 	return f.Store.Get(ctx, key)
 }
 
-func TestHalfTheEvidenceIsNoEvidence(t *testing.T) {
+func TestReadEvidence_UnreachableStoreIsAnError(t *testing.T) {
 	onEachStore(t, func(t *testing.T, s store.Store) {
 		fill(t, s)
 		if _, err := ReadEvidence(context.Background(), failing{s}, -1); !errors.Is(err, store.ErrUnreachable) {
@@ -296,7 +300,99 @@ func TestHalfTheEvidenceIsNoEvidence(t *testing.T) {
 	})
 }
 
-func TestReadExperimentRefuses(t *testing.T) {
+// outages is a store whose attempts fail to be read until the end of the current outage on a simulated clock. An outage begins once as
+// many reads are in progress as ReadEvidence starts concurrently, so that it fails all of them.
+type outages struct {
+	store.Store
+	mutex    sync.Mutex
+	now      time.Time
+	until    time.Time
+	lasts    time.Duration
+	waiting  int
+	together chan struct{}
+	retries  int
+}
+
+func (o *outages) Get(ctx context.Context, key string) ([]byte, error) {
+	if !strings.HasPrefix(key, AttemptsPrefix) {
+		return o.Store.Get(ctx, key)
+	}
+	o.mutex.Lock()
+	if o.waiting++; o.waiting == readers {
+		o.until = o.now.Add(o.lasts)
+		close(o.together)
+	}
+	o.mutex.Unlock()
+	select {
+	case <-o.together:
+	case <-time.After(10 * time.Second):
+		return nil, fmt.Errorf("%d attempts are not read concurrently", readers)
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.now.Before(o.until) {
+		return nil, store.ErrUnreachable
+	}
+	return o.Store.Get(ctx, key)
+}
+
+// retrier returns a Retrier on the simulated clock, which each pause advances.
+func (o *outages) retrier(budget time.Duration) *store.Retrier {
+	return &store.Retrier{
+		Away:  budget,
+		Pause: func(int) time.Duration { return time.Minute },
+		Now: func() time.Time {
+			o.mutex.Lock()
+			defer o.mutex.Unlock()
+			return o.now
+		},
+		Wait: func(_ context.Context, pause time.Duration) error {
+			o.mutex.Lock()
+			defer o.mutex.Unlock()
+			o.now, o.retries = o.now.Add(pause), o.retries+1
+			return nil
+		},
+		Log: func(string) {},
+	}
+}
+
+// An outage interrupts all concurrent reads at once. The evidence is complete after it, or the error states that the store is unreachable.
+func TestReadEvidence_OutageOfConcurrentReads(t *testing.T) {
+	s := open(t, store.FolderURL(t.TempDir()))
+	fill(t, s)
+	want, err := ReadEvidence(t.Context(), s, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		lasts time.Duration
+		fails string
+	}{
+		"within the retry budget": {4 * time.Minute, ""},
+		"beyond the retry budget": {1000 * time.Hour, "tried "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+			interrupted := &outages{Store: s, now: began, lasts: tc.lasts, together: make(chan struct{})}
+			got, err := ReadEvidence(t.Context(), store.Patient(interrupted, interrupted.retrier(10*time.Hour)), -1)
+			if tc.fails != "" {
+				if !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), tc.fails) || got.Attempts != nil {
+					t.Errorf("%d attempts, error %v, want ErrUnreachable that contains %q", len(got.Attempts), err, tc.fails)
+				}
+				return
+			}
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%d attempts, %d problems, %v, want the %d attempts read without an outage", len(got.Attempts), len(got.Problems),
+					err, len(want.Attempts))
+			}
+			if interrupted.retries < int(tc.lasts/time.Minute) {
+				t.Errorf("%d retries: the outage interrupted no read", interrupted.retries)
+			}
+		})
+	}
+}
+
+func TestReadExperiment_InvalidObjectIsAnError(t *testing.T) {
 	ctx := context.Background()
 	replace := func(old, with string) func(string) string {
 		return func(s string) string { return strings.Replace(s, old, with, 1) }
@@ -305,24 +401,24 @@ func TestReadExperimentRefuses(t *testing.T) {
 		edit func(string) string
 		says string
 	}{
-		"a changed gate, seed or anything else": {replace(`"seed":1`, `"seed":2`), "changed after it was frozen"},
-		"another schema":                        {replace("experiment/v1alpha1", "experiment/v9"), `"assay.dev/experiment/v9"`},
-		"an unknown field":                      {replace(`{"schema"`, `{"extra":1,"schema"`), "extra"},
-		"half an object":                        {func(s string) string { return s[:len(s)/2] }, "unexpected end"},
-		"no points":                             {replace(`"points":[{"key":"","parameters":{}}]`, `"points":[]`), "must not be empty"},
-		"no uid":                                {replace(`"uid":"5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"`, `"uid":""`), "run.uid"},
-		"a gate without severity":               {replace(`"severity":"Blocking"`, `"severity":""`), "spec.gates[0].severity"},
-		"a gate that compares nothing":          {replace(`"op":"ParityEqual"`, `"op":"Equal"`), `spec.gates[0].op: invalid value "Equal"`},
-		"a metric without statistic":            {replace(`"statistic":"median"`, `"statistic":""`), "template.metrics[0].statistic"},
-		"two baselines":                         {replace(`{"name":"fused-naive","baseline":false}`, `{"name":"fused-naive","baseline":true}`), "arms[1]"},
-		"an arm too few":                        {replace(`{"name":"fused-naive","baseline":false},`, ``), "arms has 2 arms and spec.arms has 3"},
-		"a null arm that nobody asked for":      {replace(`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-m4r","baseline":false,"null":true}`), "arms[2] is"},
-		"a null arm that is missing":            {replace(`"seed":1`, `"seed":1,"nullArm":true`), "with design.nullArm one arm more"},
+		"a change after freezing":      {replace(`"seed":1`, `"seed":2`), "changed after it was frozen"},
+		"another schema":               {replace("experiment/v1alpha1", "experiment/v9"), `"assay.dev/experiment/v9"`},
+		"an unknown field":             {replace(`{"schema"`, `{"extra":1,"schema"`), "extra"},
+		"a truncated object":           {func(s string) string { return s[:len(s)/2] }, "unexpected end"},
+		"empty points":                 {replace(`"points":[{"key":"","parameters":{}}]`, `"points":[]`), "must not be empty"},
+		"a missing uid":                {replace(`"uid":"5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"`, `"uid":""`), "run.uid"},
+		"a gate without severity":      {replace(`"severity":"Blocking"`, `"severity":""`), "spec.gates[0].severity"},
+		"a gate without a comparison":  {replace(`"op":"ParityEqual"`, `"op":"Equal"`), `spec.gates[0].op: invalid value "Equal"`},
+		"a metric without a statistic": {replace(`"statistic":"median"`, `"statistic":""`), "template.metrics[0].statistic"},
+		"two baselines":                {replace(`{"name":"fused-naive","baseline":false}`, `{"name":"fused-naive","baseline":true}`), "arms[1]"},
+		"a missing arm":                {replace(`{"name":"fused-naive","baseline":false},`, ``), "arms has 2 arms and spec.arms has 3"},
+		"an unexpected null arm":       {replace(`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-m4r","baseline":false,"null":true}`), "arms[2] is"},
+		"a missing null arm":           {replace(`"seed":1`, `"seed":1,"nullArm":true`), "with design.nullArm one arm more"},
 		"a search without loads": {
 			replace(`"design":`, `"search":{"maximize":"throughput","over":{"axis":"batchSize","low":"1","high":"2"},"subjectTo":[]},"design":`),
 			"points[0] has no value of batchSize",
 		},
-		"a confidence that is none": {replace(`"confidence":"0.95"`, `"confidence":"95"`), "spec.design.confidence"},
+		"an invalid confidence": {replace(`"confidence":"0.95"`, `"confidence":"95"`), "spec.design.confidence"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -330,21 +426,21 @@ func TestReadExperimentRefuses(t *testing.T) {
 				raw := string(fill(t, store).objects[ExperimentKey])
 				edited := c.edit(raw)
 				if edited == raw {
-					t.Fatal("the edit changed nothing")
+					t.Fatal("the edit has no effect")
 				}
 				if err := store.Replace(ctx, ExperimentKey, []byte(edited)); err != nil {
 					t.Fatal(err)
 				}
 				_, err := ReadExperiment(ctx, store)
 				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), ExperimentKey) {
-					t.Errorf("error %v, want one that says %q", err, c.says)
+					t.Errorf("error %v, want one that contains %q", err, c.says)
 				}
 			})
 		})
 	}
 }
 
-func TestReadExperimentOfAnEmptyStore(t *testing.T) {
+func TestReadExperiment_EmptyStoreIsNotFound(t *testing.T) {
 	onEachStore(t, func(t *testing.T, s store.Store) {
 		if _, err := ReadExperiment(context.Background(), s); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("error %v, want ErrNotFound", err)

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// strewn is a bucket with the keys that it is given, whatever they are.
+// strewn is a bucket with arbitrary keys.
 type strewn struct {
 	store.Store
 	keys []string
@@ -17,15 +17,15 @@ func (s strewn) Page(context.Context, string, string) ([]string, bool, error) {
 	return s.keys, false, nil
 }
 
-func TestTheNewestReportIsThatOfTheNewestWave(t *testing.T) {
+func TestNewestReport_HighestWaveNumber(t *testing.T) {
 	for name, tc := range map[string]struct {
 		keys []string
 		want string
 	}{
-		"there is none":               {nil, ""},
-		"the last of some":            {[]string{"analysis/000/report.html", "analysis/001/report.html"}, "analysis/001/report.html"},
-		"by its number, not its text": {[]string{"analysis/1000/report.html", "analysis/999/report.html"}, "analysis/1000/report.html"},
-		"what somebody left there is none": {
+		"no report":                      {nil, ""},
+		"the last of several":            {[]string{"analysis/000/report.html", "analysis/001/report.html"}, "analysis/001/report.html"},
+		"ordered by number, not by text": {[]string{"analysis/1000/report.html", "analysis/999/report.html"}, "analysis/1000/report.html"},
+		"foreign objects are ignored": {
 			[]string{"analysis/", "analysis/000/report.html", "analysis/000/report.html/", "analysis/000/tables/report.html",
 				"analysis/1/report.html", "analysis/999999999999999999999/report.html", "analysis/x//report.html", "analysis/zzz/report.html"},
 			"analysis/000/report.html",

@@ -18,18 +18,19 @@ import (
 
 var sealKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/evidence\.sha256$`)
 
-// SealKey lists the attempt objects that the analysis of a wave read, as sha256sum prints them: sha256sum --check reads it.
+// SealKey returns the key of the list of attempt objects that the analysis of a wave read, in the format of sha256sum, so that sha256sum
+// --check reads it.
 func SealKey(wave int) string { return AnalysisPrefix(wave) + "evidence.sha256" }
 
-// ReadSeals reads what earlier analyses found the attempts of the waves up to and including through to be; a negative through
-// means all of them. Of an object in several lists the first counts.
+// ReadSeals returns the sha256 sums of attempts that earlier analyses recorded, for the waves up to and including through; a negative
+// through means all of them. Of several records of an object the first one counts.
 func ReadSeals(ctx context.Context, store store.Store, through int) (map[string]string, []record.Problem, error) {
 	keys, err := store.List(ctx, "analysis/")
 	if err != nil {
 		return nil, nil, err
 	}
 	type list = map[string]string
-	read, problems, err := readAll(ctx, store, matching(keep(keys, sealKey, through), sealKey), func(_ string, raw []byte) (*list, error) {
+	read, problems, err := readAll(ctx, store, matching(upToWave(keys, sealKey, through), sealKey), func(_ string, raw []byte) (*list, error) {
 		sums := list{}
 		return &sums, eachSealed(raw, func(sum, key []byte) { sums[string(key)] = string(sum) })
 	})
@@ -43,19 +44,18 @@ func ReadSeals(ctx context.Context, store store.Store, through int) (map[string]
 	return out, problems, nil
 }
 
-// mostSeal bounds the list of an analysis where many share a process: 100,000 attempts have a line of some 190 bytes each, and of 250 where
-// a run has a long name.
+// mostSeal bounds the list of an analysis in a shared process: 100,000 attempts have lines of about 190 bytes, or 250 with a long run name.
 const mostSeal = 32 << 20
 
-// Whoever may write attempts may write any number of names, and every pass over a stopped wave lists them: further than mostUnread no
-// attempts are counted, and beside them are at most as many others.
+// mostUnread bounds the count of unread attempts, and the number of other objects beside them. Pods that measure may write any number of
+// names, and every reconcile of a stopped wave lists them.
 const mostUnread = 10_000
 
-// CountUnread is how many attempts of a wave its analysis has not read, where they are at most mostUnread; of more it is at least that.
+// CountUnread returns the number of attempts of a wave that its analysis has not read. Above mostUnread it is a lower bound.
 func CountUnread(ctx context.Context, s store.Store, wave int) (int, error) {
 	seed, read := maphash.MakeSeed(), map[uint64]struct{}{}
 	err := useLarge(ctx, s, SealKey(wave), mostSeal, func(raw []byte) error {
-		// Of a list that cannot be read, what it has is not known to have been read.
+		// If the list is invalid, all attempts count as unread.
 		if err := eachSealed(raw, func(_, key []byte) { read[maphash.Bytes(seed, key)] = struct{}{} }); err != nil {
 			clear(read)
 		}
@@ -88,10 +88,10 @@ func CountUnread(ctx context.Context, s store.Store, wave int) (int, error) {
 	return count, err
 }
 
-// eachSealed reads lines of a sum in hex, two spaces and a key, and says what is wrong with the first that is none.
+// eachSealed visits the lines of a list: a sum in hex, two spaces and a key. It returns an error for the first invalid line.
 func eachSealed(raw []byte, visit func(sum, key []byte)) error {
 	i := 0
-	// Not split at once: who may write a list may write one of nothing but ends of lines.
+	// The lines are not split in advance, because an untrusted list may consist of line ends only.
 	for line := range bytes.Lines(raw) {
 		i++
 		sum, key, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("  "))
@@ -101,8 +101,8 @@ func eachSealed(raw []byte, visit func(sum, key []byte)) error {
 			ok = err == nil && bytes.HasPrefix(key, []byte(AttemptsPrefix))
 		}
 		if !ok {
-			return fmt.Errorf("line %d is not the sha256sum of an attempt: what was analysed before "+
-				"cannot be compared with what is there now", i)
+			return fmt.Errorf("line %d is not the sha256sum of an attempt: the analyzed attempts "+
+				"cannot be compared with the present ones", i)
 		}
 		visit(sum, key)
 	}

@@ -16,8 +16,8 @@ import (
 
 var startedKey = regexp.MustCompile(`^started/(` + record.BlockForm + `)/([^/]+)/(` + record.TrialForm + `)\.json$`)
 
-// ReadUnfinished reads which trials of the waves up to and including through were begun and left no attempt, and what the
-// keeper could not write because something else was there. A negative through means all waves.
+// ReadUnfinished reads the trials of the waves up to and including through that were started and left no attempt, and the contradictions
+// that keepers recorded. A negative through means all waves.
 func ReadUnfinished(ctx context.Context, store store.Store, through int) ([]record.Started, []record.Problem, error) {
 	markers, err := store.List(ctx, "started/")
 	if err != nil {
@@ -34,7 +34,7 @@ func ReadUnfinished(ctx context.Context, store store.Store, through int) ([]reco
 		}
 	}
 	var open []string
-	for _, key := range keep(markers, startedKey, through) {
+	for _, key := range upToWave(markers, startedKey, through) {
 		if match := startedKey.FindStringSubmatch(key); match == nil || !finished[AttemptKey(match[1], match[2], match[3])] {
 			open = append(open, key)
 		}
@@ -61,7 +61,7 @@ func parseStarted(key string, raw []byte) (*record.Started, error) {
 	}
 	executor, _, _ := strings.Cut(started.ID, "/")
 	if want := StartedKey(started.Block, executor, started.Trial); want != key || started.ID != path.Join(executor, started.Trial) {
-		return nil, fmt.Errorf("by its own fields it is the start of trial %s of block %s as %s, which belongs at %s: it was moved or changed",
+		return nil, fmt.Errorf("its fields are those of the start of trial %s of block %s as %s, which belongs at %s: it was moved or changed",
 			started.Trial, started.Block, started.ID, want)
 	}
 	if _, err := time.Parse(time.RFC3339Nano, started.StartedAt); err != nil {
@@ -69,17 +69,17 @@ func parseStarted(key string, raw []byte) (*record.Started, error) {
 			started.StartedAt)
 	}
 	if started.Arm == "" {
-		return nil, errors.New("arm is missing: write the name of the arm whose trial was begun")
+		return nil, errors.New("arm is missing: write the name of the arm whose trial was started")
 	}
 	return &started, nil
 }
 
-// parseContradiction turns what a keeper wrote down into a problem: there is nothing to use in it.
+// parseContradiction returns the recorded contradiction as an error, which becomes a Problem. It never returns a value.
 func parseContradiction(_ string, raw []byte) (*record.Contradiction, error) {
 	var contradiction record.Contradiction
 	if err := json.Unmarshal(raw, &contradiction); err != nil || contradiction.Schema != record.ContradictionSchema {
 		return nil, fmt.Errorf("invalid record of a contradiction: it needs schema %q, key, sha256 and reason", record.ContradictionSchema)
 	}
-	return nil, fmt.Errorf("%s was to be written with sha256 %s and holds other content: %s", contradiction.Key,
+	return nil, fmt.Errorf("a write of %s with sha256 %s found other content: %s", contradiction.Key,
 		contradiction.SHA256, contradiction.Reason)
 }

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// struck is a store that keeps what is written over, and in which somebody writes over an object before one of the requests.
+// struck is a store with versions in which another client overwrites an object before one of the requests.
 type struck struct {
 	store.Store
 	mutex    sync.Mutex
@@ -19,7 +19,7 @@ type struck struct {
 	at       int
 	key      string
 	data     []byte
-	// first is what the object held before; nil as long as nobody wrote over it.
+	// first is the previous content; nil before the overwrite.
 	first []byte
 }
 
@@ -70,8 +70,8 @@ func (s *struck) GetVersion(_ context.Context, key, version string) ([]byte, err
 	return s.first, nil
 }
 
-// Whoever may write attempts sees an analysis begin.
-func TestWhatWasWrittenFirstCountsWheneverItIsWrittenOver(t *testing.T) {
+// Pods that write attempts can observe the start of an analysis and overwrite objects during it.
+func TestReadEvidence_FirstVersionCountsForAnyTimeOfOverwrite(t *testing.T) {
 	const key = "attempts/w000-b0001/pod-w000-b0001/w000-b0001-s00002.json"
 	done := false
 	for at := 1; !done; at++ {
@@ -84,7 +84,7 @@ func TestWhatWasWrittenFirstCountsWheneverItIsWrittenOver(t *testing.T) {
 			s := &struck{Store: inFolder(t, nil), at: at, key: key}
 			want := fill(t, s.Store)
 			if s.data = change(want.objects[key]); bytes.Equal(s.data, want.objects[key]) {
-				t.Fatal("it is written over with the same")
+				t.Fatal("it is overwritten with the same content")
 			}
 			attempts, problems, err := ReadAttempts(t.Context(), s, 0)
 			if err != nil {
@@ -101,7 +101,7 @@ func TestWhatWasWrittenFirstCountsWheneverItIsWrittenOver(t *testing.T) {
 			for i := range attempts {
 				source := attempts[i].Source
 				if source.SHA256 != record.SHA256(want.objects[source.Key]) {
-					t.Errorf("before request %d, %s: %s is not what was written first", at, what, source.Key)
+					t.Errorf("before request %d, %s: %s is not the first version", at, what, source.Key)
 				}
 				if source.Key <= last {
 					t.Errorf("before request %d, %s: %s comes after %s", at, what, source.Key, last)
@@ -112,7 +112,7 @@ func TestWhatWasWrittenFirstCountsWheneverItIsWrittenOver(t *testing.T) {
 	}
 }
 
-func TestWhatIsGivenAwayIsWhatWasWrittenFirst(t *testing.T) {
+func TestExports_ContainFirstVersionsOnly(t *testing.T) {
 	one, two := AttemptKey("w000-b0001", "pod", "w000-b0001-s00001"), AttemptKey("w000-b0001", "pod", "w000-b0001-s00002")
 	objects := map[string]string{ExperimentKey: "{}", one: "1", two: "2"}
 	for name, give := range map[string]func(store.Store) (map[string]string, error){
@@ -134,14 +134,14 @@ func TestWhatIsGivenAwayIsWhatWasWrittenFirst(t *testing.T) {
 				s := &struck{Store: inFolder(t, objects), at: at, key: key, data: []byte("forged")}
 				got, err := give(s)
 				if err != nil {
-					continue // It says that somebody wrote over it.
+					continue // The error reports the overwrite.
 				}
 				if given++; !maps.Equal(got, objects) {
-					t.Errorf("%s: %s is written over before request %d, and what is given is %v", name, key, at, got)
+					t.Errorf("%s: %s is overwritten before request %d, and the export has %v", name, key, at, got)
 				}
 			}
 			if given == 0 {
-				t.Errorf("%s is never given", name)
+				t.Errorf("%s is never exported", name)
 			}
 		}
 	}

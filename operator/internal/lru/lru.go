@@ -1,4 +1,4 @@
-// Package lru holds what can be read again, within a number of bytes in all: what was used longest ago goes first. It is pure.
+// Package lru implements a size-bounded LRU cache. It is pure.
 package lru
 
 import (
@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// Map is safe for concurrent use. The zero value is empty and ready.
+// Map is an LRU cache. It is safe for concurrent use, and the zero value is empty and ready.
 type Map[K comparable, V any] struct {
 	mutex sync.Mutex
 	used  int
-	// order has the value that was used last in front.
+	// order has the most recently used value in front.
 	order list.List
 	known map[K]*list.Element
 }
@@ -21,7 +21,7 @@ type entry[K comparable, V any] struct {
 	bytes int
 }
 
-// Get returns a value, and whether it is there.
+// Get returns the value of a key and whether the cache has it, and marks it as used.
 func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -33,8 +33,8 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	return element.Value.(entry[K, V]).value, true
 }
 
-// Put keeps a value that takes so many bytes, and forgets others until all together take at most as many as given. It stays itself
-// whatever it takes.
+// Put stores a value with its size in bytes, and evicts the least recently used others until the sum is at most the given bound. The new
+// value itself is never evicted, even if it is larger than the bound.
 func (m *Map[K, V]) Put(key K, value V, bytes, most int) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -49,14 +49,14 @@ func (m *Map[K, V]) Put(key K, value V, bytes, most int) {
 	}
 }
 
-// Delete forgets a value.
+// Delete removes a value.
 func (m *Map[K, V]) Delete(key K) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.remove(key)
 }
 
-// Used is what all values take.
+// Used returns the sum of the sizes of all values, in bytes.
 func (m *Map[K, V]) Used() int {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -35,7 +35,7 @@ import (
 // definition checks objects of one kind by its CustomResourceDefinition, with the libraries of the API server.
 type definition struct {
 	schema *structural.Structural
-	// read is the schema with metadata, which the API server knows without being told.
+	// read is the schema with metadata, which the CRD omits because the API server adds it.
 	read      *structural.Structural
 	validator schemavalidation.SchemaValidator
 	rules     *cel.Validator
@@ -51,13 +51,13 @@ var (
 	}}
 )
 
-// definitions are compiled when the first file of the kind is read: most commands read none.
+// definitions are compiled on first use, because most commands read no file.
 var definitions = map[string]func() *definition{
 	"BenchmarkRun":      sync.OnceValue(func() *definition { return define("assay.dev_benchmarkruns.yaml") }),
 	"BenchmarkTemplate": sync.OnceValue(func() *definition { return define("assay.dev_benchmarktemplates.yaml") }),
 }
 
-// define panics where the file is wrong, as that is a part of the program.
+// define compiles an embedded definition. It panics on an error, because the file is a part of the program.
 func define(file string) *definition {
 	must := func(err error) {
 		if err != nil {
@@ -86,11 +86,11 @@ func define(file string) *definition {
 	return out
 }
 
-// standIn takes the place of what only the API server gives: a name after metadata.generateName, and a namespace.
+// standIn replaces the fields that only the API server sets: a name after metadata.generateName, and a namespace.
 const standIn = "xxxxx"
 
-// check finds what the API server would refuse, in its order: unknown fields, metadata, schema and lists, and where those hold, the
-// rules. It changes the object as the API server does.
+// check reports the problems that the API server would report, in its order: unknown fields, metadata, schema and lists and, if these are
+// valid, the rules. It modifies the object as the API server does.
 func (d *definition) check(object map[string]any) []Problem {
 	metadata, ok, unknown, err := objectmeta.GetObjectMetaWithOptions(object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
@@ -104,7 +104,7 @@ func (d *definition) check(object map[string]any) []Problem {
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, d.schema)
 	defaulting.Default(object, d.schema)
-	delete(object, "status") // The API server takes none from who creates an object.
+	delete(object, "status") // The API server ignores the status on creation.
 	if !ok {
 		metadata = &metav1.ObjectMeta{}
 	}
@@ -128,7 +128,7 @@ func (d *definition) check(object map[string]any) []Problem {
 	return out
 }
 
-// hidesRules reports whether the API server leaves out the rules because of an error.
+// hidesRules reports whether the API server skips the rules because of an error.
 func hidesRules(err *field.Error) bool {
 	return slices.Contains([]field.ErrorType{field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong,
 		field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid}, err.Type)
@@ -144,7 +144,7 @@ func metadataProblem(err error) Problem {
 	return Problem{Field: "metadata", Message: err.Error()}
 }
 
-// describe explains what was found, what is allowed and what was probably meant.
+// describe explains the invalid value, the allowed ones and a likely correction.
 func (d *definition) describe(err *field.Error) string {
 	switch err.Type {
 	case field.ErrorTypeNotSupported:
@@ -157,7 +157,7 @@ func (d *definition) describe(err *field.Error) string {
 		return message
 	case field.ErrorTypeTypeInvalid:
 		if schema := follow(d.schema, split(err.Field)); schema != nil && schema.Type != "" {
-			// The detail names the kind of what was found, and the value it gives is empty.
+			// The detail contains the type that was found; BadValue is empty.
 			_, kind, _ := strings.Cut(err.Detail, ": ")
 			return fmt.Sprintf("invalid type: found %s, allowed is %s", typeName(strings.Trim(kind, `"`)), typeName(schema.Type))
 		}
@@ -189,7 +189,7 @@ func literal(value any) string {
 	return string(raw)
 }
 
-// typeNames are what people who write YAML call the types of a schema, and the kinds of Go's types; a string is a string.
+// typeNames are the YAML terms for the types of a schema and the kinds of Go's types; other names are used unchanged.
 var typeNames = map[string]string{
 	"object": "a mapping", "map": "a mapping", "struct": "a mapping", "array": "a list", "slice": "a list", "integer": "an integer",
 	"null": "nothing",
@@ -197,7 +197,7 @@ var typeNames = map[string]string{
 
 func typeName(name string) string { return cmp.Or(typeNames[name], "a "+name) }
 
-// allowed are the values that the schema lists for a field.
+// allowed returns the enumerated values of a field.
 func (d *definition) allowed(path string) []string {
 	schema := follow(d.schema, split(path))
 	if schema == nil || schema.ValueValidation == nil {
@@ -210,7 +210,7 @@ func (d *definition) allowed(path string) []string {
 	return out
 }
 
-// unknownField lists which fields there are beside one that is not.
+// unknownField describes an unknown field and lists the known ones.
 func (d *definition) unknownField(path string) string {
 	steps := split(path)
 	last := steps[len(steps)-1]
@@ -224,7 +224,7 @@ func (d *definition) unknownField(path string) string {
 	return "unknown field: " + suggest.Allowed(last, known)
 }
 
-// follow goes down a schema. It is nil where the schema says nothing.
+// follow descends a schema along steps. It returns nil where the schema has no definition.
 func follow(schema *structural.Structural, steps []string) *structural.Structural {
 	for _, step := range steps {
 		schema = below(schema, step)
@@ -232,7 +232,7 @@ func follow(schema *structural.Structural, steps []string) *structural.Structura
 	return schema
 }
 
-// below is the schema of a key or of an item.
+// below returns the schema of a key or an item.
 func below(schema *structural.Structural, step string) *structural.Structural {
 	if schema == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// soundRun is a run of which each line that a test changes is there once.
+// soundRun is a valid run in which each line that a test edits occurs once.
 const soundRun = `apiVersion: assay.dev/v1alpha1
 kind: BenchmarkRun
 metadata: {name: r}
@@ -21,8 +21,8 @@ spec:
   design: {}
 `
 
-// Freeze takes what the definitions refuse as it is. So each of these is refused before it, by the field.
-func TestWhatFreezeDoesNotAskIsRefusedByTheDefinitions(t *testing.T) {
+// Freeze does not repeat the checks of the CRD schema, so the definitions must reject each of these runs with its field.
+func TestCheck_DefinitionsRejectInputThatFreezeAssumesValid(t *testing.T) {
 	if _, err := Read(write(t, soundRun)); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestWhatFreezeDoesNotAskIsRefusedByTheDefinitions(t *testing.T) {
 			design, "design: {blocks: {min: 9, max: 8}}",
 			"spec.design.blocks: min must not exceed max",
 		},
-		"more than most, which nobody wrote": {
+		"more than the default maximum": {
 			design, "design: {blocks: {min: 31}}",
 			"spec.design.blocks: min must not exceed max",
 		},
@@ -162,11 +162,11 @@ func TestWhatFreezeDoesNotAskIsRefusedByTheDefinitions(t *testing.T) {
 			command, roles(with(server, "readiness", "stopGracePeriod: -1s, readiness"), client),
 			"spec.template.roles[0].stopGracePeriod: ",
 		},
-		"a source of what a program says itself": {
+		"a source of a self-reported metric": {
 			"LowerIsBetter}", "LowerIsBetter, from: {field: x}}",
 			"spec.template: an AssayResult names its metrics itself",
 		},
-		"a digest that nobody writes": {
+		"a digest without a writer": {
 			"parity: None\n    output: {format: AssayResult}", "output: {format: GoBench}",
 			"spec.template: only an AssayResult can have a parity digest",
 		},
@@ -182,7 +182,7 @@ func TestWhatFreezeDoesNotAskIsRefusedByTheDefinitions(t *testing.T) {
 			"  template:", "  templateRef: {name: t}\n  template:",
 			"spec: exactly one of templateRef and template is required",
 		},
-		"a metric named like what the runner reads": {
+		"a metric named like a process metric": {
 			"name: time", "name: process.wallTime",
 			`spec.template.metrics[0].name: "process.wallTime"`,
 		},
@@ -199,8 +199,8 @@ func TestWhatFreezeDoesNotAskIsRefusedByTheDefinitions(t *testing.T) {
 	}
 }
 
-// Every example that is wrong is refused: by the definitions, and what they take by Freeze.
-func TestEveryWrongExampleIsRefused(t *testing.T) {
+// Every invalid example must be rejected by the definitions or by Freeze.
+func TestRead_InvalidExamplesAreRejected(t *testing.T) {
 	for name, base := range bases(t) {
 		if problems, _ := refused(base); strings.HasPrefix(name, "wrong.yaml") && len(problems) == 0 {
 			if by := (&Set{}).addDocument(origin{file: name, root: base}); len(by) == 0 {

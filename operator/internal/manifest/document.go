@@ -10,20 +10,20 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 )
 
-// maxValues bounds what the aliases of a document may repeat, maxDepth how deep values lie in each other and maxKey how many bytes a key
-// has: every value has a path, and no object has anything that deep or a name that long.
+// maxValues limits the values that aliases may repeat, maxDepth the nesting and maxKey the bytes of a key, because every value has a path.
+// No valid object reaches these limits.
 const (
 	maxValues = 200_000
 	maxDepth  = 64
 	maxKey    = 1024
 )
 
-// reading turns the nodes of a document into the values that the API server gets.
+// reading converts the nodes of a document to the values that the API server would receive.
 type reading struct {
 	problems []Problem
 	values   int
 	depth    int
-	// within are the anchors whose value is being read through an alias.
+	// within are the anchors that are being expanded, to detect cycles.
 	within map[*yaml.Node]bool
 }
 
@@ -31,25 +31,24 @@ func (r *reading) add(node *yaml.Node, field, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Line: node.Line, Column: node.Column, Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// value of a node. Where the schema has a string, an unquoted scalar is the text as it is written; elsewhere it is what kubectl makes
-// of it.
+// value converts a node. Where the schema has a string, an unquoted scalar is its literal text; elsewhere it is converted as by kubectl.
 func (r *reading) value(node *yaml.Node, schema *structural.Structural, path string) any {
 	if r.values++; r.values > maxValues {
 		if r.values == maxValues+1 {
-			r.add(node, path, "the document repeats its anchors so often that it has more than %d values: write out what is meant", maxValues)
+			r.add(node, path, "aliases expand the document to more than %d values: replace them by their values", maxValues)
 		}
 		return nil
 	}
 	r.depth++
 	defer func() { r.depth-- }()
 	if r.depth > maxDepth {
-		r.add(node, path, "it lies more than %d deep, and nothing in an object does: write out what is meant", maxDepth)
+		r.add(node, path, "the value is nested more than %d deep, which no object is: reduce the nesting", maxDepth)
 		return nil
 	}
 	switch node.Kind {
 	case yaml.AliasNode:
 		if r.within[node.Alias] {
-			r.add(node, path, "anchor %s holds itself: write out what is meant", node.Value)
+			r.add(node, path, "anchor %s contains itself: replace the alias by a value", node.Value)
 			return nil
 		}
 		r.within[node.Alias] = true
@@ -68,7 +67,8 @@ func (r *reading) value(node *yaml.Node, schema *structural.Structural, path str
 	}
 }
 
-// element is the value of a key or an item. Among texts, such as parameters, null is a text too: nothing there is optional.
+// element converts a value of a mapping or a list. In a collection of strings, such as parameters, null is a string, because its values
+// are not optional.
 func (r *reading) element(node *yaml.Node, parent *structural.Structural, key, path string) any {
 	if inText(parent) && node.Kind == yaml.ScalarNode && node.Style == 0 && absent(node.Value) {
 		return node.Value
@@ -87,11 +87,11 @@ func (r *reading) mapping(node *yaml.Node, schema *structural.Structural, path s
 			continue
 		}
 		if key.Kind != yaml.ScalarNode {
-			r.add(key, path, "a key of a mapping is a word: quote it if it holds braces")
+			r.add(key, path, "a key of a mapping must be a scalar: quote it if it contains braces")
 			continue
 		}
 		if len(key.Value) > maxKey {
-			r.add(key, path, "a key has %d bytes, and no name has more than %d: shorten it", len(key.Value), maxKey)
+			r.add(key, path, "a key has %d bytes and at most %d are allowed: shorten it", len(key.Value), maxKey)
 			continue
 		}
 		child := join(path, key.Value)
@@ -101,7 +101,7 @@ func (r *reading) mapping(node *yaml.Node, schema *structural.Structural, path s
 		}
 		written[key.Value] = key
 		if inText(schema) && empty(value) {
-			r.add(key, child, `has no value: write one, or "" for a text without letters`)
+			r.add(key, child, `has no value: write one, or "" for an empty text`)
 			continue
 		}
 		out[key.Value] = r.element(value, schema, key.Value, child)
@@ -109,12 +109,12 @@ func (r *reading) mapping(node *yaml.Node, schema *structural.Structural, path s
 	for _, value := range merged {
 		r.merge(value, schema, path, out)
 	}
-	// The API server takes a field without a value as one that is not there, and gives it its default.
+	// The API server treats a field without a value as absent and applies its default.
 	maps.DeleteFunc(out, func(_ string, value any) bool { return value == nil })
 	return out
 }
 
-// merge adds what << refers to. What is written beside it comes first.
+// merge adds the mappings that << refers to. Explicit keys take precedence.
 func (r *reading) merge(node *yaml.Node, schema *structural.Structural, path string, into map[string]any) {
 	if node.Kind == yaml.SequenceNode {
 		for _, item := range node.Content {
@@ -133,7 +133,7 @@ func (r *reading) merge(node *yaml.Node, schema *structural.Structural, path str
 	}
 }
 
-// scalar reads text where text belongs. Anywhere else kubectl's own library decides, which knows YAML 1.1: yes is true.
+// scalar returns literal text for a string. Other scalars are converted by kubectl's library, which implements YAML 1.1: yes is true.
 func (r *reading) scalar(node *yaml.Node, schema *structural.Structural, path string) any {
 	if node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 && node.Style&yaml.TaggedStyle == 0 {
 		return node.Value
@@ -164,10 +164,10 @@ func (r *reading) scalar(node *yaml.Node, schema *structural.Structural, path st
 	return out
 }
 
-// isString reports whether a schema takes text and nothing else.
+// isString reports whether a schema accepts only strings.
 func isString(schema *structural.Structural) bool { return schema != nil && schema.Type == "string" }
 
-// inText reports whether a schema is that of a list or a mapping of texts whose keys are anybody's.
+// inText reports whether a schema is a list of strings, or a mapping with arbitrary keys and string values.
 func inText(schema *structural.Structural) bool {
 	if schema == nil {
 		return false
@@ -175,12 +175,12 @@ func inText(schema *structural.Structural) bool {
 	return isString(schema.Items) || schema.AdditionalProperties != nil && isString(schema.AdditionalProperties.Structural)
 }
 
-// empty reports whether nothing is written.
+// empty reports whether a node has no content.
 func empty(node *yaml.Node) bool {
 	return node.Kind == yaml.ScalarNode && node.Style == 0 && node.Value == ""
 }
 
-// absent reports whether a word is YAML's for no value. The API server takes a field with it as one that is not there.
+// absent reports whether a word is YAML's null. The API server treats such a field as absent.
 func absent(word string) bool {
 	return word == "~" || word == "null" || word == "Null" || word == "NULL"
 }

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Explain turns what is wrong with a run of the set into problems with file, line and column, in its own document or in that of its
-// template. Any other error is left as it is.
+// Explain converts the problems of a run of the set to problems with file, line and column, in the run's document or its template's. Any
+// other error is returned unchanged.
 func (s *Set) Explain(run *assayv1alpha1.BenchmarkRun, err error) error {
 	var invalid *experiment.Invalid
 	if !errors.As(err, &invalid) {
@@ -27,10 +27,10 @@ func (s *Set) Explain(run *assayv1alpha1.BenchmarkRun, err error) error {
 	return out
 }
 
-// templateField begins the path of a field of the template, wherever that is written.
+// templateField is the prefix of the paths of template fields, for inline and separate templates.
 const templateField = "template."
 
-// place is where a problem of a run is.
+// place locates a problem of a run.
 func (s *Set) place(run *assayv1alpha1.BenchmarkRun, problem experiment.Problem) Problem {
 	out := Problem{File: "BenchmarkRun " + run.Name + run.GenerateName, Field: problem.Field, Message: problem.Message}
 	from := s.originOf(run)
@@ -40,7 +40,7 @@ func (s *Set) place(run *assayv1alpha1.BenchmarkRun, problem experiment.Problem)
 		} else {
 			out.Field = "spec." + field
 			out.File, from = "BenchmarkTemplate "+run.Spec.TemplateRef.Name, origin{}
-			// One that is not among those read is on a cluster, and has no lines.
+			// A template that was not read from a file is on a cluster and has no lines.
 			if i := s.named(run.Spec.TemplateRef.Name); i >= 0 && i < len(s.templateOrigins) {
 				from = s.templateOrigins[i]
 			}
@@ -53,12 +53,12 @@ func (s *Set) place(run *assayv1alpha1.BenchmarkRun, problem experiment.Problem)
 	return out
 }
 
-// Line is where a field of a run of the set is written; 0 for another run.
+// Line returns the line of a field of a run of the set; 0 for another run.
 func (s *Set) Line(run *assayv1alpha1.BenchmarkRun, field string) int {
 	return s.place(run, experiment.Problem{Field: field}).Line
 }
 
-// originOf is the document of a run of the set; none for another.
+// originOf returns the document of a run of the set; empty for another.
 func (s *Set) originOf(run *assayv1alpha1.BenchmarkRun) origin {
 	for i := range s.runOrigins {
 		if run == &s.Runs[i] {

@@ -48,8 +48,8 @@ spec:
   arms: [{name: a}]
 `
 
-// Freeze knows fields, and the files that a run was read from know lines.
-func TestWhatFreezeRefusesIsFoundInTheFile(t *testing.T) {
+// Freeze reports fields, and Explain adds the lines of the files.
+func TestExplain_ProblemsHaveFileAndLine(t *testing.T) {
 	for name, tc := range map[string]struct{ run, template, says string }{
 		"a gate on a metric that does not exist": {
 			strings.Replace(smallRun, "metric: m", "metric: p", 1), fullTemplate,
@@ -59,7 +59,7 @@ func TestWhatFreezeRefusesIsFoundInTheFile(t *testing.T) {
 			strings.Replace(smallRun, "  arms:", "  parameters:\n    rows: 8\n  arms:", 1), fullTemplate,
 			`run.yaml:8:11: spec.parameters.rows: the template has no parameter "rows"`,
 		},
-		"a field that nobody wrote is shown where it would be": {
+		"a missing field is shown at its parent": {
 			smallRun, strings.Replace(fullTemplate, "[{name: share", "[{name: rows}, {name: share", 1),
 			`run.yaml:5:1: spec.parameters: parameter "rows" has no default and no value`,
 		},
@@ -102,14 +102,14 @@ func TestWhatFreezeRefusesIsFoundInTheFile(t *testing.T) {
 	}
 }
 
-func TestAnErrorThatIsNoProblemOfARunIsLeftAlone(t *testing.T) {
+func TestExplain_OtherErrorIsUnchanged(t *testing.T) {
 	other := errors.New("no space left on device")
 	if err := (&Set{}).Explain(&assayv1alpha1.BenchmarkRun{}, other); !errors.Is(err, other) || err.Error() != other.Error() {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAProblemOfATemplateThatIsShippedNamesItsFile(t *testing.T) {
+func TestExplain_ProblemOfShippedTemplateNamesItsFile(t *testing.T) {
 	set := &Set{}
 	if err := set.AddShipped(); err != nil {
 		t.Fatal(err)
@@ -122,8 +122,8 @@ func TestAProblemOfATemplateThatIsShippedNamesItsFile(t *testing.T) {
 	}
 }
 
-// refused is what Freeze refuses of a document, as it is placed. The document is read without the checks of the schema: what Freeze says
-// has its place whatever it is given.
+// refused returns the problems that Freeze reports for a document, with and without places. The document is read without schema checks, so
+// that every problem of Freeze is located, even for input that the schema rejects.
 func refused(root *yaml.Node) (problems []experiment.Problem, placed []Problem) {
 	reader := reading{within: map[*yaml.Node]bool{}}
 	raw, err := json.Marshal(reader.value(root, definitions["BenchmarkRun"]().read, ""))
@@ -141,7 +141,7 @@ func refused(root *yaml.Node) (problems []experiment.Problem, placed []Problem) 
 	return problems, placed
 }
 
-// lines are the places of everything that is written in a document, by its path: of a value, and of its key where it has one.
+// lines records the lines of every value and key of a document, by path.
 func lines(node *yaml.Node, path string, key *yaml.Node, into map[string][]int) {
 	into[path] = append(into[path], node.Line)
 	if key != nil {
@@ -159,7 +159,7 @@ func lines(node *yaml.Node, path string, key *yaml.Node, into map[string][]int) 
 	}
 }
 
-// nearest is where a field is written, or the nearest that holds it.
+// nearestLines returns the lines of a field, or of its nearest existing parent.
 func nearestLines(written map[string][]int, field string) []int {
 	for {
 		if at, ok := written[field]; ok {
@@ -173,7 +173,7 @@ func nearestLines(written map[string][]int, field string) []int {
 func inSchema(schema *structural.Structural, field string) bool {
 	for _, step := range split(field) {
 		if schema.AdditionalProperties != nil {
-			return true // A key is anybody's, dots and all.
+			return true // The keys are arbitrary and may contain dots.
 		}
 		if schema = below(schema, step); schema == nil {
 			return false
@@ -182,13 +182,13 @@ func inSchema(schema *structural.Structural, field string) bool {
 	return true
 }
 
-// others are what a scalar is replaced by: each is wrong somewhere.
+// others are replacement values for a scalar; each is invalid for some field.
 var others = []string{
 	"", "x", "0", "-1", "1", "3", "1000000", "1.5", "500%", "$(nope)", "$(port.nope)", "$(port.server)", "../x", "ASSAY_X", "process.x", "a\nb",
 	"None", "PerArm", "AtMost", "Completes", "completes", "K6", "CSV", "None", "GoBench", "p99", "0s", "-1s", "Exists", "assay.dev/leased", "Integer",
 }
 
-// changes calls visit for every change of a document, while it is made.
+// changes calls visit for every single change of a document, while it is applied.
 func changes(node *yaml.Node, visit func()) {
 	content := node.Content
 	switch node.Kind {
@@ -215,7 +215,7 @@ func changes(node *yaml.Node, visit func()) {
 		for i := 0; i+1 < len(content); i += 2 {
 			node.Content = slices.Delete(slices.Clone(content), i, i+2)
 			visit()
-			// Keys are free where a mapping is of texts.
+			// A mapping of strings has arbitrary keys.
 			was := content[i].Value
 			node.Content, content[i].Value = content, "not.there"
 			visit()
@@ -230,7 +230,7 @@ func changes(node *yaml.Node, visit func()) {
 	}
 }
 
-// bases are runs: some that use every part of the API, and some that are wrong in ways that one change does not make.
+// bases are runs that together use every part of the API, and runs whose problems need more than one change.
 func bases(t *testing.T) map[string]*yaml.Node {
 	t.Helper()
 	out := map[string]*yaml.Node{}
@@ -240,7 +240,7 @@ func bases(t *testing.T) map[string]*yaml.Node {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Without the checks of the schema: some are wrong by it.
+		// Read without schema checks, because some are invalid by the schema.
 		documents := yaml.NewDecoder(bytes.NewReader(raw))
 		for i := 0; ; i++ {
 			var document yaml.Node
@@ -252,7 +252,7 @@ func bases(t *testing.T) map[string]*yaml.Node {
 			out[fmt.Sprintf("%s#%d", name, i)] = document.Content[0]
 		}
 	}
-	// Too large to keep as files.
+	// Generated, because they are too large for files.
 	var builds []string
 	for i := range 40 {
 		builds = append(builds, fmt.Sprintf("{name: b%d, image: lab/x:%d}", i, i))
@@ -270,7 +270,7 @@ func bases(t *testing.T) map[string]*yaml.Node {
 	return out
 }
 
-// sites are the messages of package experiment, as expressions that what they say fits, by where they are.
+// sites are the message formats of package experiment as patterns that match their texts, by position.
 func sites(t *testing.T) map[string]*regexp.Regexp {
 	t.Helper()
 	files := token.NewFileSet()
@@ -296,7 +296,7 @@ func sites(t *testing.T) map[string]*regexp.Regexp {
 			}
 			format := literals(call.Args[1])
 			if verb.ReplaceAllString(format, "") == "" {
-				return true // What it says is put together elsewhere.
+				return true // The whole message is computed elsewhere.
 			}
 			var pattern strings.Builder
 			for i, part := range verb.Split(strings.ReplaceAll(format, "%%", "\x00"), -1) {
@@ -313,7 +313,7 @@ func sites(t *testing.T) map[string]*regexp.Regexp {
 	return out
 }
 
-// literals are the constant texts of an expression, put together.
+// literals returns the concatenated constant texts of an expression.
 func literals(of ast.Expr) string {
 	switch of := of.(type) {
 	case *ast.BasicLit:
@@ -325,9 +325,9 @@ func literals(of ast.Expr) string {
 	return ""
 }
 
-// Every field that Freeze can name is one of the kinds' own, and is shown where it is written, or where what should hold it is. Runs
-// that are right are changed in every place, one at a time, until every refusal of Freeze was seen.
-func TestEveryProblemOfAnExperimentHasALine(t *testing.T) {
+// Every field that Freeze reports must exist in the schema and be shown at its line or at its parent's. Each valid run is changed in every
+// place, one at a time, until every message of Freeze has occurred.
+func TestExplain_EveryProblemOfFreezeHasLine(t *testing.T) {
 	unseen := sites(t)
 	if len(unseen) < 80 {
 		t.Fatalf("only %d refusals are found in the source", len(unseen))

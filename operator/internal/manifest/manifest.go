@@ -1,4 +1,4 @@
-// Package manifest reads the runs and templates a person wrote, and refuses what the API server would, with file, line and column.
+// Package manifest reads runs and templates from YAML files and reports the errors that the API server would, with file, line and column.
 package manifest
 
 import (
@@ -21,11 +21,11 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// Set is what was found in some files.
+// Set holds the objects read from files.
 type Set struct {
 	Runs      []assayv1alpha1.BenchmarkRun
 	Templates []assayv1alpha1.BenchmarkTemplate
-	// runOrigins and templateOrigins are where these were read, in the same order.
+	// runOrigins and templateOrigins are the documents of Runs and Templates, in the same order.
 	runOrigins, templateOrigins []origin
 }
 
@@ -71,7 +71,7 @@ func expand(path string) ([]string, error) {
 	if err != nil || !info.IsDir() {
 		return []string{path}, err
 	}
-	// In the order of their names. Those of folders may hold what patterns are made of.
+	// Sort by name. A folder's name may contain the special characters of patterns, so no glob is used.
 	entries, err := os.ReadDir(path)
 	var files []string
 	for _, entry := range entries {
@@ -103,7 +103,7 @@ func (s *Set) add(file string, raw []byte) error {
 	}
 }
 
-// kinds are those that can be read.
+// kinds are the supported kinds.
 var kinds = slices.Sorted(maps.Keys(definitions))
 
 func (s *Set) addDocument(from origin) []Problem {
@@ -132,8 +132,8 @@ func (s *Set) addDocument(from origin) []Problem {
 	if problems := definition.check(object); len(problems) > 0 {
 		return problems
 	}
-	// What follows takes what the API server takes, which would not refuse what fails here: see
-	// TestFilesAreTakenAndRefusedAsByTheAPIServer.
+	// The following checks accept the same files as the API server; see
+	// TestFiles_ReadAcceptsTheSameAsAPIServer.
 	switch kind {
 	case "BenchmarkRun":
 		var run assayv1alpha1.BenchmarkRun
@@ -150,7 +150,7 @@ func (s *Set) addDocument(from origin) []Problem {
 	return nil
 }
 
-// Template finds the workload of a run: its inline template, or the named one among those read.
+// Template returns the workload of a run: its inline template, or the named one of the set.
 func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkTemplateSpec, error) {
 	if run.Spec.Template != nil {
 		return run.Spec.Template, nil
@@ -164,7 +164,7 @@ func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.Benchmar
 		suggest.Allowed(run.Spec.TemplateRef.Name, known))})
 }
 
-// named is the index of the first template of a name, or -1.
+// named returns the index of the first template of a name, or -1.
 func (s *Set) named(name string) int {
 	return slices.IndexFunc(s.Templates, func(is assayv1alpha1.BenchmarkTemplate) bool { return is.Name == name })
 }

@@ -39,7 +39,7 @@ func write(t *testing.T, content string) string {
 	return path
 }
 
-func TestReadTakesSeveralDocumentsAndSkipsEmptyOnes(t *testing.T) {
+func TestRead_SeveralDocumentsAndEmptyOnes(t *testing.T) {
 	set, err := Read(write(t, "# only a comment\n---\n"+runDocument+"---\n"+templateDocument+"---\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +53,8 @@ func TestReadTakesSeveralDocumentsAndSkipsEmptyOnes(t *testing.T) {
 	}
 }
 
-// A folder is read whatever it is called: of "runs[1]" nothing was read, but what lay in "runs1".
-func TestReadTakesTheFilesOfAFolderOfAnyName(t *testing.T) {
+// A folder's name may contain pattern characters: a glob for "runs[1]" would match "runs1" instead.
+func TestRead_FolderNameWithPatternCharacters(t *testing.T) {
 	within := t.TempDir()
 	for name, documents := range map[string]string{
 		"runs[1]": runDocument + "---\n" + templateDocument, "runs1": runDocument, "a[": runDocument, "*": "",
@@ -79,8 +79,8 @@ func TestReadTakesTheFilesOfAFolderOfAnyName(t *testing.T) {
 	}
 }
 
-// Every mistake is reported with file, line and column, what is allowed and what was probably meant.
-func TestReadRefuses(t *testing.T) {
+// Every mistake is reported with file, line and column, the allowed values and a likely correction.
+func TestRead_InvalidFilesAreRejected(t *testing.T) {
 	run := func(old, replacement string) string { return strings.Replace(fullRun, old, replacement, 1) }
 	template := func(old, replacement string) string { return strings.Replace(fullTemplate, old, replacement, 1) }
 	cases := map[string]struct{ document, says string }{
@@ -110,9 +110,9 @@ func TestReadRefuses(t *testing.T) {
 		"a key that is written twice":                 {run("arms:", "parity: Run\n  parity: Run\n  arms:"), ":15:3: spec.parity: duplicate key: line 14 has it too; keep one"},
 		"a parameter without a value":                 {run("n: n", "n:"), `spec.parameters.n: has no value: write one, or ""`},
 		"a duration without a unit":                   {run("design:", "budget: {wallClock: 60}\n  design:"), "spec.budget.wallClock: "},
-		"a document that holds itself":                {run("parameters:", "sweep: &a {include: [*a]}\n  parameters:"), "anchor a holds itself"},
+		"a document that contains itself":             {run("parameters:", "sweep: &a {include: [*a]}\n  parameters:"), "anchor a contains itself"},
 		"a document that grows without end": {run("parameters:", "sweep:\n    a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n    b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n    c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\n"+
-			"    d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n    e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\n    f: [*e, *e, *e]\n  parameters:"), "repeats its anchors so often"},
+			"    d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n    e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\n    f: [*e, *e, *e]\n  parameters:"), "aliases expand the document"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +125,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A file may come from anybody. A megabyte of it that lies ten thousand deep took gigabytes: every value had a path to it.
-func TestAFileTakesNoMoreRoomTheDeeperItIs(t *testing.T) {
+// Files are untrusted. A file of one megabyte with ten thousand levels took gigabytes, because every value had a path.
+func TestRead_DeepNestingTakesBoundedMemory(t *testing.T) {
 	const deep = 9000
 	key := strings.Repeat("k", 100)
 	chain := "x: &a0 1\n"
@@ -189,8 +189,8 @@ spec:
   metrics: [{name: m, unit: s, direction: LowerIsBetter}]
 `
 
-// People write numbers where numbers are meant, and the text they wrote is what the run gets.
-func TestTextThatIsNotQuotedIsReadAsItIsWritten(t *testing.T) {
+// An unquoted number stays a number where the schema has one, and literal text where it has a string.
+func TestRead_UnquotedTextIsLiteral(t *testing.T) {
 	document := strings.Replace(fullRun, "  arms:",
 		"  sweep: {axes: [{name: size, values: [1, 8, 0.10, 1_000, yes, null, .inf, 0o7]}]}\n  arms:", 1)
 	set, err := Read(write(t, document+"---"+fullTemplate))
@@ -215,8 +215,8 @@ func TestTextThatIsNotQuotedIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-// Elsewhere a word means what it means to kubectl.
-func TestWordsMeanWhatTheyMeanToKubectl(t *testing.T) {
+// Scalars of other types are converted as by kubectl.
+func TestRead_ScalarsAreConvertedAsByKubectl(t *testing.T) {
 	document := strings.NewReplacer("baseline: true", "baseline: yes", "min: 4", "min: 4, max: 1e1", "  gates:",
 		"  budget: {wallClock: ~}\n  gates:", "blocks:", "seed: 9007199254740993, stop: ~, blocks:").Replace(fullRun)
 	set, err := Read(write(t, document))
@@ -229,7 +229,7 @@ func TestWordsMeanWhatTheyMeanToKubectl(t *testing.T) {
 	}
 }
 
-func TestAnchorsAndMergesAreFollowed(t *testing.T) {
+func TestRead_AnchorsAndMerges(t *testing.T) {
 	document := strings.NewReplacer("{name: a, baseline: true}", "&a {name: a, baseline: true, parameters: {x: 1}}", "{name: b}",
 		"{<<: *a, name: b, baseline: false}").Replace(fullRun)
 	set, err := Read(write(t, document))
@@ -241,7 +241,7 @@ func TestAnchorsAndMergesAreFollowed(t *testing.T) {
 	}
 }
 
-func TestATemplateThatWasNotReadIsNamed(t *testing.T) {
+func TestTemplate_MissingTemplateIsNamed(t *testing.T) {
 	set, err := Read(write(t, runDocument))
 	if err != nil {
 		t.Fatal(err)
@@ -251,8 +251,8 @@ func TestATemplateThatWasNotReadIsNamed(t *testing.T) {
 	}
 }
 
-// Everything shipped must be accepted: a study that cannot even be frozen is found here, not by a user.
-func TestEveryStudyFreezesWithTheShippedTemplates(t *testing.T) {
+// Every shipped study must freeze, so that this test and not a user finds an invalid one.
+func TestRead_StudiesFreezeWithShippedTemplates(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	studies, err := filepath.Glob(filepath.Join(root, "workflows", "*", "*", "*.yaml"))
 	if err != nil || len(studies) == 0 {
@@ -260,7 +260,7 @@ func TestEveryStudyFreezesWithTheShippedTemplates(t *testing.T) {
 	}
 	for _, study := range studies {
 		if filepath.Base(study) == "pipeline.yaml" {
-			continue // Argo's, with a manifest inside: see TestTheManifestInThePipelineFreezes.
+			continue // Argo's, with a manifest inside: see TestRead_ManifestOfPipelineFreezes.
 		}
 		t.Run(filepath.Base(filepath.Dir(study))+"/"+filepath.Base(study), func(t *testing.T) {
 			set, err := Read(study, filepath.Join(root, "charts", "assay", "files", "benchmarktemplates"))
@@ -277,7 +277,7 @@ func TestEveryStudyFreezesWithTheShippedTemplates(t *testing.T) {
 					t.Error(err)
 					continue
 				}
-				// What is frozen is what the analysis can read.
+				// The analysis must be able to parse every frozen experiment.
 				raw, err := json.Marshal(frozen)
 				if err != nil {
 					t.Fatal(err)
@@ -290,8 +290,8 @@ func TestEveryStudyFreezesWithTheShippedTemplates(t *testing.T) {
 	}
 }
 
-// A reader copies the first run from the README: it must be accepted as it stands there.
-func TestTheReadmesRunFreezes(t *testing.T) {
+// Readers copy the first run of the README, so it must be valid.
+func TestRead_RunOfReadmeFreezes(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {

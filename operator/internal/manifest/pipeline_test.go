@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// The example pipeline gives a manifest to its gate, as text inside a Workflow.
-func TestTheManifestInThePipelineFreezes(t *testing.T) {
+// The example pipeline contains a manifest as text inside a Workflow.
+func TestRead_ManifestOfPipelineFreezes(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	raw, err := os.ReadFile(filepath.Join(root, "workflows", "examples", "gate-in-a-pipeline", "pipeline.yaml"))
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Problem is one thing wrong in a file.
+// Problem is one error in a file.
 type Problem struct {
 	File         string
 	Line, Column int
-	// Field is its path in the object, such as spec.gates[0].op. It is empty where the file is no object.
+	// Field is the path in the object, such as spec.gates[0].op. It is empty if the file is not an object.
 	Field, Message string
-	// key reports whether the key is wrong, whatever its value.
+	// key reports whether the error is in the key and not in its value.
 	key bool
 }
 
@@ -34,7 +34,7 @@ func (p Problem) Error() string {
 	return place + p.Field + ": " + p.Message
 }
 
-// located finds where the problems of a document are.
+// located adds the lines and columns to the problems of a document.
 func located(file string, root *yaml.Node, problems []Problem) error {
 	for i := range problems {
 		p := &problems[i]
@@ -47,7 +47,7 @@ func located(file string, root *yaml.Node, problems []Problem) error {
 	return joined(problems)
 }
 
-// joined are the problems in the order in which a reader meets them, file by file.
+// joined sorts the problems by file and position.
 func joined(problems []Problem) error {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
@@ -60,8 +60,8 @@ func joined(problems []Problem) error {
 	return errors.Join(errs...)
 }
 
-// locate is the node of a field. Where there is none it is that of what should hold it, and for a value in a mapping it is the key
-// if the value is a mapping or a list, as people look for the word.
+// locate returns the node of a field. If it does not exist, it returns the nearest parent. For a mapping or a list as the value of a key it
+// returns the key, because readers search for the word.
 func locate(node *yaml.Node, path string, wantKey bool) *yaml.Node {
 	shown := node
 	for path != "" {
@@ -80,7 +80,7 @@ func locate(node *yaml.Node, path string, wantKey bool) *yaml.Node {
 	return shown
 }
 
-// child goes one step down. A key may hold dots, so the longest that fits is taken.
+// child descends one step. A key may contain dots, so the longest match is used.
 func child(node *yaml.Node, path string) (key, value *yaml.Node, rest string) {
 	path = strings.TrimPrefix(path, ".")
 	if node.Kind == yaml.SequenceNode {
@@ -106,7 +106,7 @@ func child(node *yaml.Node, path string) (key, value *yaml.Node, rest string) {
 	return key, value, rest
 }
 
-// split is the steps of a path.
+// split returns the steps of a path.
 func split(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 }
@@ -120,7 +120,7 @@ func scalarAt(root *yaml.Node, key string) string {
 
 var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 
-// unreadable places what the YAML library says about a file that is no YAML: it knows the line only.
+// unreadable locates a syntax error of the YAML library, which reports the line only.
 func unreadable(file string, raw []byte, err error) error {
 	p := Problem{File: file, Line: 1, Column: 1, Message: err.Error()}
 	if match := syntaxLine.FindStringSubmatch(err.Error()); match != nil {

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Who starts the replicas and who calls them are two files: they have to speak of the same pods.
-func TestTheReplicasOfTheCURPStudyAreWhereItsTrialsCallThem(t *testing.T) {
+// The StatefulSet that starts the replicas and the run that calls them are separate files and must name the same pods.
+func TestStudyCURP_ReplicaAddressesMatchRun(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	study := filepath.Join(root, "workflows", "studies", "curp-batch-delay")
 	raw, err := os.ReadFile(filepath.Join(study, "pods", "replicas.yaml"))
@@ -54,7 +54,7 @@ func TestTheReplicasOfTheCURPStudyAreWhereItsTrialsCallThem(t *testing.T) {
 	}
 	headless := service.Spec.ClusterIP == corev1.ClusterIPNone
 	if service.Name != replicas.Spec.ServiceName || !headless || !service.Spec.PublishNotReadyAddresses {
-		t.Errorf("a replica has a name of its own only through the headless service %q, at once: got %+v",
+		t.Errorf("a replica's host name resolves only through the headless service %q with publishNotReadyAddresses: got %+v",
 			replicas.Spec.ServiceName, service.Spec)
 	}
 	for key, value := range service.Spec.Selector {
@@ -62,10 +62,10 @@ func TestTheReplicasOfTheCURPStudyAreWhereItsTrialsCallThem(t *testing.T) {
 			t.Errorf("the service selects %s=%s, which the pods do not have", key, value)
 		}
 	}
-	// A kubelet with the static policy gives a CPU of its own to whom asks for whole ones, no more and no less.
+	// A kubelet with the static policy assigns exclusive CPUs only to containers with whole CPUs as both request and limit.
 	cpu := container.Resources.Limits.Cpu()
 	if cpu.MilliValue()%1000 != 0 || cpu.IsZero() || !cpu.Equal(*container.Resources.Requests.Cpu()) ||
 		!container.Resources.Limits.Memory().Equal(*container.Resources.Requests.Memory()) {
-		t.Errorf("a replica has no CPU of its own with %+v", container.Resources)
+		t.Errorf("a replica has no exclusive CPU with %+v", container.Resources)
 	}
 }

@@ -23,12 +23,12 @@ func (s *Set) AddShipped() error {
 		if err != nil {
 			return err
 		}
-		// No file of this name is on the disk: the program itself has it.
+		// The name marks the embedded file, because no file of this name is on the disk.
 		return s.add(strings.TrimPrefix(path, "shipped/")+" (shipped)", raw)
 	})
 }
 
-// Shipped are the templates that the chart installs. They are in the program, so that it needs no checkout to know them.
+// Shipped returns the templates that the chart installs. They are embedded, so that the program needs no checkout.
 func Shipped() ([]assayv1alpha1.BenchmarkTemplate, error) {
 	set := &Set{}
 	err := set.AddShipped()

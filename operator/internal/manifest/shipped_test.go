@@ -9,7 +9,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-func TestTheProgramHasTheTemplatesOfTheChart(t *testing.T) {
+func TestShipped_EqualsTemplatesOfChart(t *testing.T) {
 	const chart = "../../../charts/assay/files/benchmarktemplates"
 	files := func(folder string) (names []string) {
 		got, err := filepath.Glob(filepath.Join(folder, "*.yaml"))

@@ -24,13 +24,13 @@ import (
 // maxNodes bounds the series of nodes.
 const maxNodes = 1000
 
-// scrapeTimeout bounds a scrape. The caches answer at once; it is for the day they do not.
+// scrapeTimeout bounds a scrape. Caches usually answer at once, but may block before their first sync.
 const scrapeTimeout = 5 * time.Second
 
-// Describe sends nothing: which series there are is only known when they are collected.
+// Describe sends nothing, because the set of series is only known at collection.
 func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
 
-// Collect is a scrape.
+// Collect implements prometheus.Collector.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	m.ledgerSeconds.Collect(out)
 	m.ledgerErrors.Collect(out)
@@ -63,7 +63,7 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// runs are all of them, in the order in which they are shown one by one. They are the cache's own: nothing here changes them.
+// runs returns all runs in order of export. The objects belong to the cache and must not be modified.
 func (m *Metrics) runs(ctx context.Context) ([]*assayv1alpha1.BenchmarkRun, error) {
 	var list assayv1alpha1.BenchmarkRunList
 	if err := m.from.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -72,7 +72,7 @@ func (m *Metrics) runs(ctx context.Context) ([]*assayv1alpha1.BenchmarkRun, erro
 	return inTurns(pointers(list.Items)), nil
 }
 
-// pointers lead to the objects of a list, which is not copied.
+// pointers returns pointers to the elements of a list, without copying them.
 func pointers[T any](list []T) []*T {
 	out := make([]*T, len(list))
 	for i := range list {
@@ -81,8 +81,8 @@ func pointers[T any](list []T) []*T {
 	return out
 }
 
-// inTurns sorts runs by how much it matters that they are shown: those that go on before those that ended, since alerts are of these, and
-// the newer ones first. Namespaces take turns, so that none hides the runs of the others by having many.
+// inTurns sorts runs by priority of export: unfinished runs first, because alerts refer to them, and newer ones first. Namespaces are
+// interleaved, so that one with many runs does not displace the others.
 func inTurns(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alpha1.BenchmarkRun {
 	slices.SortFunc(runs, func(a, b *assayv1alpha1.BenchmarkRun) int {
 		return cmp.Or(cmp.Compare(truth(plan.Ended(a)), truth(plan.Ended(b))), b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
@@ -135,13 +135,13 @@ func (m *Metrics) collectRuns(ctx context.Context, s *scrape) error {
 	return nil
 }
 
-// known is what is kept of a run, and on which nodes it was seen to hold the lease.
+// known contains the findings of a run, and the nodes on which it was observed to hold the lease.
 type known struct {
 	*findings
 	held map[string]bool
 }
 
-// knownOf is what is known of some runs; nothing where nothing is.
+// knownOf returns the stored findings of some runs.
 func (m *Metrics) knownOf(runs []*assayv1alpha1.BenchmarkRun) []known {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -156,7 +156,7 @@ func phase(run *assayv1alpha1.BenchmarkRun) string {
 	return string(cmp.Or(run.Status.Phase, assayv1alpha1.PhasePending))
 }
 
-// collectRun shows one run, with results if all runs' bound has room for them, and returns how much room is left.
+// collectRun exports one run, with results if the limit of all runs permits, and returns the remaining number of series.
 func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, s *scrape) int {
 	show := func(metric string, value float64, values ...string) {
 		s.gauge(metric, value, append([]string{run.Namespace, run.Name}, values...)...)
@@ -203,16 +203,17 @@ func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, s *s
 	return left
 }
 
-// ahead is how far the end of a trial may lie in the future, by a clock that was set right as the analysis says: the rest is made up.
+// ahead is the tolerance for the end of a trial in the future, after correction by the clock offset in the analysis. Later times are
+// considered forged.
 const ahead = 5 * time.Minute
 
-// ended is when the newest trial on the node ended in seconds of Unix time, by the store's clock where its distance is known.
+// ended returns the end of the newest trial on the node in Unix seconds, by the store's clock if the offset is known.
 func ended(node *analysis.NodeUsage) float64 {
 	return float64(node.Newest.UnixMilli())/1000 - ptr.Deref(node.Clock, analysis.NodeClock{}).AheadSeconds
 }
 
-// collectNoise shows of every node of the cluster what the run with the newest trial there has read. Analyses may name any others, at any
-// time. A run that was seen to hold the node's lease comes before those that only say that they were there.
+// collectNoise exports, for every node of the cluster, the readings of the run with the newest trial there. Analyses are untrusted and may
+// name any node and time, so runs that were observed to hold the node's lease take precedence.
 func collectNoise(all []known, cluster map[string]bool, now time.Time, s *scrape) {
 	latest := float64(now.Add(ahead).Unix())
 	newest := map[string]*analysis.NodeUsage{}
@@ -272,7 +273,7 @@ func (m *Metrics) collectLeases(ctx context.Context, s *scrape) error {
 	return nil
 }
 
-// nodes are those of the cluster, the first maxNodes by name. They are the cache's own.
+// nodes returns the first maxNodes nodes of the cluster by name. The objects belong to the cache.
 func (m *Metrics) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	var list corev1.NodeList
 	if err := m.from.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

@@ -17,29 +17,29 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// findings are what is kept of a run's newest analysis: finished samples, and not the analysis, which can be megabytes.
+// findings holds samples of a run's newest analysis. The analysis itself is not retained, because it can be megabytes.
 type findings struct {
-	// wave and evidence identify an analysis; wave is -1 when the ledger has none.
+	// wave and evidence identify an analysis; wave is -1 if the ledger has none.
 	wave     int
 	evidence string
-	// about are the samples that every run has, and results those that are bounded; leftOut counts what is not in them.
+	// about are the samples that every run has, and results the bounded ones; leftOut counts the omitted ones.
 	about, results []*sample
 	leftOut        int
 	fingerprint    string
 	nodes          []analysis.NodeUsage
 }
 
-// nothing is what is kept of a run without an analysis, so that it is not looked for again.
+// nothing marks a run without an analysis, so that it is not read again.
 func nothing() *findings { return &findings{wave: -1} }
 
-// keep replaces what is kept of a run, if it is of another analysis.
+// keep replaces the findings of a run if the analysis differs.
 func (m *Metrics) keep(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, result *analysis.Analysis) {
 	m.mutex.Lock()
 	have := m.shown[run.UID]
 	full := have == nil && len(m.shown) >= 2*m.settings.Runs && !m.first[run.UID]
 	m.mutex.Unlock()
 	if full {
-		return // Until the next refresh, which knows what to forget. A run that is shown always has room.
+		return // Until the next refresh, which evicts findings. An exported run always has room.
 	}
 	if have != nil && have.wave == result.Wave && have.evidence == evidenceOf(result) {
 		return
@@ -50,12 +50,12 @@ func (m *Metrics) keep(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experime
 	m.shown[run.UID] = built
 }
 
-// find makes the samples of an analysis, at most limit results.
+// find creates the samples of an analysis, with at most limit results.
 func find(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, result *analysis.Analysis, limit int) *findings {
 	b := newBuilder(run.Namespace, run.Name, limit)
 	b.wave, b.evidence, b.fingerprint = result.Wave, evidenceOf(result), result.Fingerprint()
 	b.summary(result)
-	// What decides comes first, because what comes last is left out first.
+	// Gates come first, because the last samples are omitted first.
 	b.gates(result.Gates)
 	b.ratios(result.Ratios)
 	b.arms(result.Arms)
@@ -71,9 +71,9 @@ type builder struct {
 	*findings
 	namespace, run string
 	limit          int
-	// once leaves out what is there twice, so that it takes no room.
+	// once removes duplicates, so that they do not count towards the limit.
 	once once
-	// texts keeps one copy of every label value.
+	// texts interns label values.
 	texts map[string]string
 }
 
@@ -81,7 +81,7 @@ func newBuilder(namespace, run string, limit int) *builder {
 	return &builder{namespace: namespace, run: run, limit: limit, once: newOnce(), texts: map[string]string{}, findings: &findings{}}
 }
 
-// evidenceOf identifies the evidence of an analysis: it is a digest, unless somebody wrote something else there.
+// evidenceOf identifies the evidence of an analysis. The field should be a digest, but is untrusted.
 func evidenceOf(result *analysis.Analysis) string { return strings.Clone(short(result.Evidence)) }
 
 // part is one metric of a row; a nil value has no series.
@@ -90,15 +90,15 @@ type part struct {
 	value  *float64
 }
 
-// mostReasons bounds the series of reasons for which attempts are excluded.
+// mostReasons bounds the series of exclusion reasons.
 const mostReasons = 32
 
-// own are the labels of a sample of the run.
+// own prepends the run's labels to those of a sample.
 func (b *builder) own(values []string) []string {
 	return append([]string{b.namespace, b.run}, values...)
 }
 
-// row adds samples that share their labels, all of them that are not there yet or none.
+// row adds all new samples that share their labels, or none.
 func (b *builder) row(parts []part, values ...string) {
 	var row []*sample
 	shared := b.labels(parts[0].metric, b.own(values))
@@ -112,16 +112,16 @@ func (b *builder) row(parts []part, values ...string) {
 	}
 	if len(b.results)+len(row) > b.limit {
 		b.leftOut += len(row)
-		b.limit = len(b.results) // Nor any less important one, so that what is left out is the end and not holes.
+		b.limit = len(b.results) // Omit all less important samples as well, so that only the tail is missing.
 		return
 	}
 	b.results = append(b.results, row...)
 }
 
-// labels keeps the texts of its own, not those of the analysis: a piece of a large text would keep all of it.
+// labels copies label values, because a substring would retain the whole text of the analysis.
 func (b *builder) labels(metric string, values []string) []*dto.LabelPair {
 	for i, value := range values {
-		value = short(value) // Before a copy is kept.
+		value = short(value) // Before it is interned.
 		text, ok := b.texts[value]
 		if !ok {
 			text = strings.Clone(value)
@@ -151,7 +151,7 @@ func (b *builder) summary(result *analysis.Analysis) {
 	b.always("assay_run_moved_controls", float64(moved))
 	b.always("assay_run_warnings", float64(len(result.Warnings)))
 	if result.Usage == nil {
-		return // An analysis that is older than this field.
+		return // The analysis has no counts.
 	}
 	b.nodes = nodesOf(result.Usage.Nodes)
 	b.always("assay_run_trial_seconds", result.Usage.TrialSeconds)
@@ -159,15 +159,15 @@ func (b *builder) summary(result *analysis.Analysis) {
 	if result.Usage.OverheadSeconds != nil {
 		b.always("assay_run_trial_overhead_seconds", *result.Usage.OverheadSeconds)
 	}
-	// These two are shown also where they are zero: that nothing was stale is worth knowing.
-	// By label: a series that is there twice fails the scrape.
+	// These two are exported even if they are zero, to distinguish zero from absent. They are collected by label, since a duplicate series
+	// fails the scrape.
 	counts := map[string]int{string(analysis.StaleLease): 0}
 	for reason, count := range result.Usage.Excluded {
 		counts[short(string(reason))] += count
 	}
 	reasons := slices.Sorted(maps.Keys(counts))
 	if len(reasons) > mostReasons {
-		reasons = []string{string(analysis.StaleLease)} // No analysis of ours has that many: the others are made up.
+		reasons = []string{string(analysis.StaleLease)} // A valid analysis has fewer reasons; this one is forged.
 	}
 	for _, reason := range reasons {
 		b.always("assay_run_excluded_attempts", float64(counts[reason]), strings.Clone(reason))
@@ -177,17 +177,17 @@ func (b *builder) summary(result *analysis.Analysis) {
 	}
 }
 
-// mostNodes bounds what is kept of the nodes of one run: it has so many at a time.
+// mostNodes bounds the nodes of one run, which uses fewer at a time.
 const mostNodes = 100
 
-// nodesOf copies what is shown of nodes, which keeps nothing of an analysis: the mostNodes with the newest trials, and every kind of noise
-// once.
+// nodesOf copies the exported fields of the mostNodes nodes with the newest trials, with every kind of noise once, so that the analysis is
+// not retained.
 func nodesOf(nodes []analysis.NodeUsage) []analysis.NodeUsage {
 	out := slices.Clone(nodes)
 	slices.SortStableFunc(out, func(a, b analysis.NodeUsage) int { return b.Newest.Compare(a.Newest) })
 	out = slices.Clone(out[:min(len(out), mostNodes)])
 	for i := range out {
-		out[i].Node = strings.Clone(short(out[i].Node)) // A name of the cluster's is shorter.
+		out[i].Node = strings.Clone(short(out[i].Node)) // Names of the cluster's nodes are shorter.
 		var once []analysis.NodeNoise
 		for _, kind := range noise.Kinds {
 			if at := slices.IndexFunc(out[i].Noise, func(n analysis.NodeNoise) bool { return n.Kind == kind }); at >= 0 {
@@ -202,7 +202,7 @@ func nodesOf(nodes []analysis.NodeUsage) []analysis.NodeUsage {
 }
 
 func (b *builder) gates(gates []analysis.GateResult) {
-	// Blocking ones first, as they decide.
+	// Blocking gates first, because they decide.
 	gates = slices.Clone(gates)
 	slices.SortStableFunc(gates, func(x, y analysis.GateResult) int {
 		return cmp.Compare(truth(x.Severity != experiment.Blocking), truth(y.Severity != experiment.Blocking))
@@ -212,7 +212,7 @@ func (b *builder) gates(gates []analysis.GateResult) {
 		b.row([]part{{"assay_gate_outcome", ptr.To(1.0)}}, gate.Gate, gate.Candidate, gate.Point, e.Unit,
 			string(gate.Op), gate.Metric, string(gate.Statistic), severity(gate.Severity), verdict(gate.Outcome))
 		var figures []part
-		// A gate that could not be judged has no figure, only the bound that it would have been held against.
+		// A gate that could not be judged has no estimate, only the bound.
 		if gate.Estimate != nil && gate.Outcome != experiment.VerdictInvalid {
 			figures = []part{{"assay_gate_estimate", &e.Value}, {"assay_gate_low", e.Low}, {"assay_gate_high", e.High}}
 		}
@@ -237,12 +237,12 @@ func (b *builder) arms(arms []analysis.ArmResult) {
 			{"assay_result_estimate", &e.Value}, {"assay_result_low", e.Low}, {"assay_result_high", e.High},
 			{"assay_result_blocks", ptr.To(float64(e.Blocks))},
 		}, arm.Point, arm.Arm, arm.Metric, string(arm.Statistic), e.Unit)
-		// The same for every metric of an arm at a point.
+		// The value is the same for every metric of an arm at a point.
 		b.row([]part{{"assay_result_ceiling_ratio", arm.ShareOfCeiling}}, arm.Point, arm.Arm, arm.Ceiling)
 	}
 }
 
-// axes shows where the points lie, for the axes that are numbers.
+// axes exports the positions of points on numeric axes.
 func (b *builder) axes(exp *experiment.Experiment) {
 	for _, point := range exp.Points {
 		for _, name := range exp.Axes() {
@@ -253,7 +253,7 @@ func (b *builder) axes(exp *experiment.Experiment) {
 	}
 }
 
-// number reads 8, 0.5, 1e-3 and 64Ki.
+// number parses 8, 0.5, 1e-3 and 64Ki.
 func number(text string) (float64, bool) {
 	if value, err := quantity.Number(text); err == nil {
 		return value, true
@@ -271,7 +271,7 @@ func (b *builder) phases(phases []analysis.PhaseResult) {
 	}
 }
 
-// predictions are of the metric's own statistic.
+// predictions exports predictions for the metric's default statistic.
 func (b *builder) predictions(exp *experiment.Experiment, predicted []analysis.PredictionResult) {
 	for _, prediction := range predicted {
 		if metric := exp.Metric(prediction.Metric); metric != nil {

@@ -23,19 +23,19 @@ import (
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// reviewTimeout is how long the API server may take to review a request.
+// reviewTimeout is the timeout of the API server's reviews of a request.
 const reviewTimeout = 10 * time.Second
 
-// guard lets those read the metrics whom the API server knows by their token and allows to get the path. It asks for every request: a
-// scraper comes once in some seconds, and a right that was taken away is gone at once. It does what controller-runtime's filter does
-// without the authenticator of an API server, which is a third of the operator's memory.
+// guard authenticates requests by token and authorizes them for the path, with reviews by the API server. There is no cache, because
+// scrapes are rare and a revoked permission takes effect at once. It replaces controller-runtime's filter, whose API server authenticator
+// takes a third of the operator's memory.
 type guard struct {
 	tokens authenticationclient.TokenReviewInterface
 	access authorizationclient.SubjectAccessReviewInterface
 	lines  *lines
 }
 
-// newGuard reviews with clients of their own limit, so that a flood of requests takes none of the operator's.
+// newGuard uses clients with a separate rate limit, so that a flood of requests does not consume the operator's.
 func newGuard(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst, config.RateLimiter = 5, 10, nil
@@ -48,23 +48,24 @@ func newGuard(config *rest.Config, client *http.Client) (metricsserver.Filter, e
 	return reviews.filter, nil
 }
 
-// lines are those in which requests wait to be reviewed, one for each address: the limit is one for all, and whoever sends many requests,
-// with tokens that nobody knows, takes no more of it than who sends one.
+// lines queues requests for review by client address. The rate limit is shared, and without queues an address that sends many requests
+// with invalid tokens would delay all others.
 type lines struct {
 	mutex sync.Mutex
 	of    map[string]*line
 }
 
-// line has a turn, which one of its requests has, and so many that wait for it or have it.
+// line is the queue of an address: turn is held by one request, and the count includes it and the waiting ones.
 type line struct {
 	turn   chan struct{}
 	length int
 }
 
-// longestLine bounds what one address may have waiting. Those beyond it are turned away.
+// longestLine is the maximum queue length of an address. Further requests are rejected.
 const longestLine = 16
 
-// wait returns once it is the turn of a request from an address, and how to end it; it reports false where it is never.
+// wait blocks until it is the turn of a request from an address, and returns a release function. It returns false if the queue is full or
+// the request was cancelled.
 func (l *lines) wait(ctx context.Context, address string) (leave func(), mine bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -108,10 +109,10 @@ func (g guard) filter(log logr.Logger, next http.Handler) (http.Handler, error) 
 		defer cancel()
 		status, err := g.inLine(ctx, r)
 		switch {
-		case r.Context().Err() != nil: // Nobody waits for an answer.
+		case r.Context().Err() != nil: // The client has closed the connection.
 		case err != nil:
-			log.Error(err, "reviewing a request", "path", r.URL.Path)
-			http.Error(w, "the API server did not review the request", http.StatusInternalServerError)
+			log.Error(err, "Cannot review a request", "path", r.URL.Path)
+			http.Error(w, "review by the API server failed", http.StatusInternalServerError)
 		case status != http.StatusOK:
 			http.Error(w, http.StatusText(status), status)
 		default:
@@ -120,7 +121,7 @@ func (g guard) filter(log logr.Logger, next http.Handler) (http.Handler, error) 
 	}), nil
 }
 
-// inLine reviews a request when it is its turn.
+// inLine reviews a request in its turn.
 func (g guard) inLine(ctx context.Context, r *http.Request) (int, error) {
 	address, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -134,7 +135,7 @@ func (g guard) inLine(ctx context.Context, r *http.Request) (int, error) {
 	return g.review(ctx, r)
 }
 
-// review reports as a status of HTTP whether who sends the request is known and allowed to.
+// review returns the HTTP status for authentication and authorization of the request.
 func (g guard) review(ctx context.Context, r *http.Request) (int, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {

@@ -20,25 +20,25 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// historiesEvery is how often histories are read anew: points come at the pace of schedules, and decisions at that of people.
+// historiesEvery is the refresh interval of histories, which change with schedules and people's decisions.
 const historiesEvery = 5 * time.Minute
 
-// maxOpenChanges bounds the series of changes that wait for somebody, in each namespace.
+// maxOpenChanges bounds the series of open changes in each namespace.
 const maxOpenChanges = 100
 
-// maxSchedules bounds the schedules that are shown in each namespace: whoever may make some may make thousands, and a scrape with too many
-// series fails as a whole.
+// maxSchedules bounds the exported schedules in each namespace, because users can create thousands and a scrape with too many series fails
+// as a whole.
 const maxSchedules = 200
 
-// Every due time of a week is looked at for the interval of a schedule, which holds for as long as intervalEvery: a scrape must not take
-// longer for whoever has many schedules of every minute.
+// The interval of a schedule is computed from all due times of a week and cached for intervalEvery. Otherwise many schedules with short
+// intervals would delay scrapes.
 const (
 	intervalEvery     = time.Hour
 	mostIntervals     = 1 << 20
 	bytesOfAnInterval = 64
 )
 
-// interval is the longest time between due times of the coming week. It is invalid for a schedule that cannot be read, which its
+// interval is the longest interval between due times of the coming week. It is invalid for a schedule that cannot be parsed, which its
 // condition reports.
 type interval struct {
 	read  time.Time
@@ -60,12 +60,12 @@ func (m *Metrics) interval(text, zone string) (time.Duration, bool) {
 	return known.time, known.valid
 }
 
-// historyOf is what is shown of the history of a namespace.
+// historyOf holds the exported data of a namespace's history.
 type historyOf struct {
 	states map[change.State]int
-	// open are the changes that wait for somebody; the newest are the last. Nothing is kept of what else is known of them, nor of the others.
+	// open lists the open changes, oldest first. Other data is not retained.
 	open []openChange
-	// newest is when the newest point of each benchmark was measured.
+	// newest is the time of the newest point of each benchmark.
 	newest map[string]time.Time
 }
 
@@ -79,7 +79,7 @@ func (m *Metrics) schedules(ctx context.Context) ([]assayv1alpha1.BenchmarkSched
 	return list.Items, nil
 }
 
-// readHistories reads those of the namespaces with schedules, if it is time. What cannot be read stays as it was.
+// readHistories refreshes the histories of namespaces with schedules if they are due. After an error the old data is retained.
 func (m *Metrics) readHistories(ctx context.Context) {
 	now := m.from.Clock.Now()
 	if now.Sub(m.historiesRead) < historiesEvery {
@@ -88,7 +88,7 @@ func (m *Metrics) readHistories(ctx context.Context) {
 	logger := ctrl.LoggerFrom(ctx).WithName("metrics")
 	schedules, err := m.schedules(ctx)
 	if err != nil {
-		logger.Error(err, "Cannot list the schedules whose histories to show")
+		logger.Error(err, "Cannot list the schedules to export their histories")
 		return
 	}
 	namespaces := map[string]bool{}
@@ -102,7 +102,7 @@ func (m *Metrics) readHistories(ctx context.Context) {
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		read, err := m.readHistory(ctx, namespace)
 		if err != nil {
-			logger.Info("Cannot show a history", "namespace", namespace, "error", err.Error())
+			logger.Info("Cannot export a history", "namespace", namespace, "error", err.Error())
 			read = before[namespace]
 		}
 		if read != nil {
@@ -136,8 +136,8 @@ func (m *Metrics) readHistory(ctx context.Context, namespace string) (*historyOf
 	return out, err
 }
 
-// measuring are the schedules that are shown: of each series one, and of each namespace the oldest maxSchedules, so that who makes more
-// takes nothing from the others. The rest is counted.
+// measuring returns the exported schedules: one for each series, and of each namespace the oldest maxSchedules, so that additional ones do
+// not displace them. It also returns the number of the others.
 func measuring(schedules []assayv1alpha1.BenchmarkSchedule) (shown []*assayv1alpha1.BenchmarkSchedule, leftOut int) {
 	oldest := pointers(schedules)
 	slices.SortFunc(oldest, func(a, b *assayv1alpha1.BenchmarkSchedule) int {
@@ -148,7 +148,7 @@ func measuring(schedules []assayv1alpha1.BenchmarkSchedule) (shown []*assayv1alp
 		series := [2]string{of.Namespace, of.Spec.Series}
 		switch {
 		case measured[series]:
-			// Two schedules of one series: the oldest of them measures.
+			// Of two schedules with the same series, the oldest one measures.
 		case shows[of.Namespace] >= maxSchedules:
 			leftOut++
 		default:

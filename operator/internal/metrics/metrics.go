@@ -1,7 +1,7 @@
-// Package metrics shows to Prometheus what the operator does and what the runs have found. Every metric is described in its
-// catalog, from which docs/reference/metrics.md is written.
+// Package metrics exports the operator's activity and the results of runs to Prometheus. Every metric is described in the catalog, from
+// which docs/reference/metrics.md is generated.
 //
-// A scrape reads the caches and what is kept here, never the object store.
+// A scrape reads caches and memory only, never the object store.
 package metrics
 
 //go:generate go run ./gendoc ../../../docs/reference/metrics.md
@@ -23,18 +23,18 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Settings bound what is shown.
+// Settings bounds the exported series.
 type Settings struct {
-	// Runs is how many runs are shown one by one.
+	// Runs is the maximum number of runs with individual series.
 	Runs int
-	// SeriesPerRun is how many series the results of one run may have.
+	// SeriesPerRun is the maximum number of series for the results of one run.
 	SeriesPerRun int
 }
 
-// DefaultSettings are the defaults of the flags.
+// DefaultSettings contains the defaults of the flags.
 var DefaultSettings = Settings{Runs: catalog.Runs, SeriesPerRun: catalog.SeriesPerRun}
 
-// Metrics counts what the operator does and keeps what runs have found. Its methods are safe for concurrent use.
+// Metrics counts the operator's actions and caches the results of runs. Its methods are safe for concurrent use.
 type Metrics struct {
 	settings Settings
 	from     Sources
@@ -45,35 +45,35 @@ type Metrics struct {
 	ledgerSeconds                  *prometheus.HistogramVec
 	ledgerErrors                   *prometheus.CounterVec
 
-	// leading is true in the one operator that reconciles.
+	// leading is true in the operator that reconciles.
 	leading atomic.Bool
-	// ledgerUp is what the store said when it was last asked.
+	// ledgerUp is the result of the last probe of the store.
 	ledgerUp atomic.Int32
-	// unread counts the runs whose analysis is missing here.
+	// unread counts the runs whose analysis is not loaded.
 	unread atomic.Int32
 
 	mutex sync.Mutex
 	shown map[types.UID]*findings
-	// first are the runs that were to be shown at the last refresh.
+	// first are the runs selected for export at the last refresh.
 	first map[types.UID]bool
-	// held are the nodes whose leases runs were seen to hold. A map that is in it is never changed.
+	// held are the nodes whose leases runs were observed to hold. Its inner maps are immutable.
 	held map[types.UID]map[string]bool
-	// refused are the runs whose analyses cannot be shown, and when to look again. They are the refresh's own.
+	// refused are the runs whose analyses were rejected, with the time of the next retry. Only the refresh uses it.
 	refused map[types.UID]period.Retry
-	// histories are those of the namespaces with schedules, and when they were read.
+	// histories of the namespaces with schedules, and the time of the last refresh.
 	histories     map[string]*historyOf
 	historiesRead time.Time
 	intervals     lru.Map[string, interval]
 }
 
-// What the store said.
+// Results of a probe of the store.
 const (
 	neverAsked int32 = iota
 	answers
 	silent
 )
 
-// New makes the metrics. Counting begins at once; they are shown once Register was called.
+// New creates the metrics. Counting starts at once; Register exports them.
 func New(settings Settings) *Metrics {
 	m := &Metrics{
 		settings: settings, shown: map[types.UID]*findings{}, held: map[types.UID]map[string]bool{},
@@ -100,19 +100,19 @@ func histogram(name string) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{Name: name, Help: described.Help, Buckets: described.Buckets}
 }
 
-// Sources are where the metrics are read from.
+// Sources are the data sources of the metrics.
 type Sources struct {
-	// Reader reads the caches, and LeaseNamespace has the leases of nodes.
+	// Reader reads the caches, and LeaseNamespace contains the leases of nodes.
 	Reader         client.Reader
 	LeaseNamespace string
 	// Store is the root of all ledgers.
 	Store store.Store
 	Clock clock.Clock
-	// Stored are the namespaces whose ledgers are summed up; nil is none.
+	// Stored returns the sizes of the ledgers by namespace; may be nil.
 	Stored func() map[string]store.Sizes
 }
 
-// Register shows the metrics. Whoever leads must also Start them.
+// Register exports the metrics. The leader must also call Start.
 func (m *Metrics) Register(registry prometheus.Registerer, sources Sources) error {
 	m.from = sources
 	if err := registry.Register(m); err != nil {

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/status"
 )
 
-// What happens to leases.
+// Lease events.
 const (
 	acquired = "acquired"
 	renewed  = "renewed"
@@ -20,13 +20,13 @@ const (
 	lost     = "lost"
 )
 
-// leaseEvents are the events of a run about leases.
+// leaseEvents maps event reasons of a run to lease events.
 var leaseEvents = map[string]string{"LeaseAcquired": acquired, "LeaseReleased": released, "LeaseLost": lost}
 
-// none stands for no verdict.
+// none is the label of a missing verdict.
 const none = "None"
 
-// Observed keeps the newest analysis of a run, and which nodes it holds.
+// Observed caches the newest analysis of a run, and the nodes it holds.
 func (m *Metrics) Observed(world *observe.World) {
 	m.holds(world.Run)
 	if world.Analysis != nil && world.Ledger.Experiment != nil {
@@ -34,7 +34,7 @@ func (m *Metrics) Observed(world *observe.World) {
 	}
 }
 
-// holds keeps which nodes the run holds: the status says it only while it does.
+// holds records the nodes that the run holds, since the status lists them only during that time.
 func (m *Metrics) holds(run *assayv1alpha1.BenchmarkRun) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -47,18 +47,18 @@ func (m *Metrics) holds(run *assayv1alpha1.BenchmarkRun) {
 	}
 }
 
-// Applied counts an action that was carried out.
+// Applied counts an executed action.
 func (m *Metrics) Applied(run *assayv1alpha1.BenchmarkRun, action plan.Action, now time.Time) {
 	switch action := action.(type) {
 	case plan.AcquireLeases:
 		m.leaseWait.Observe(waited(run, now).Seconds())
 	case plan.RenewLeases:
 		m.leaseEvents.WithLabelValues(renewed).Add(float64(len(action.Nodes)))
-	default: // Counted by the status that follows, if at all.
+	default: // Counted with the next status if at all.
 	}
 }
 
-// waited is how long the run has been without a node that it could have used; 0 if it does not wait.
+// waited returns how long the run has waited for an available node, or 0.
 func waited(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration {
 	if run.Status.Queue == nil {
 		return 0
@@ -66,7 +66,7 @@ func waited(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration {
 	return max(now.Sub(run.Status.Queue.Since.Time), 0)
 }
 
-// Reported counts what a new status says that the old one did not.
+// Reported counts changes between the old and the new status.
 func (m *Metrics) Reported(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) {
 	before, namespace := &world.Run.Status, world.Run.Namespace
 	for _, event := range status.LeaseEvents(world, after) {
@@ -91,7 +91,7 @@ func (m *Metrics) ended(namespace string, result *analysis.Analysis) {
 		"used": result.Trials.Used, "warmup": result.Trials.Warmups, "failed": result.Trials.Failed,
 		"invalid": result.Trials.Invalid, "missing": result.Trials.Missing,
 	} {
-		// A counter that is asked to count backwards panics.
+		// A counter panics on negative values.
 		m.trials.WithLabelValues(namespace, outcome).Add(float64(max(count, 0)))
 	}
 	for _, gate := range result.Gates {
@@ -99,7 +99,7 @@ func (m *Metrics) ended(namespace string, result *analysis.Analysis) {
 	}
 }
 
-// other stands for a word that is none of ours: counters keep every label that they were ever given.
+// other replaces unknown label values, because counters retain every label permanently.
 const other = "Other"
 
 func verdict[T ~string](value T) string {

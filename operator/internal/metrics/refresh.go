@@ -16,11 +16,11 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// refreshEvery is how often the store is asked whether it is there, and what is missing is read.
+// refreshEvery is the interval of probing the store and of loading missing analyses.
 const refreshEvery = 30 * time.Second
 
-// Start makes this the operator that shows what it does, until the context ends. A run that goes on is read when it is
-// reconciled; what ended before this operator began is read here.
+// Start exports metrics in this operator until the context ends. Active runs are loaded when they are reconciled; those that finished
+// before this operator started are loaded here.
 func (m *Metrics) Start(ctx context.Context) error {
 	m.leading.Store(true)
 	defer m.leading.Store(false)
@@ -34,7 +34,7 @@ func (m *Metrics) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection is part of manager.LeaderElectionRunnable: two operators that show the same would count it twice.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. Two operators exporting the same series would be counted twice.
 func (m *Metrics) NeedLeaderElection() bool { return true }
 
 func (m *Metrics) refresh(ctx context.Context) {
@@ -45,7 +45,7 @@ func (m *Metrics) refresh(ctx context.Context) {
 			return
 		}
 		up = silent
-		logger.V(1).Info("The ledger does not answer", "error", err.Error())
+		logger.V(1).Info("The object store is unreachable", "error", err.Error())
 	}
 	m.ledgerUp.Store(up)
 
@@ -54,7 +54,7 @@ func (m *Metrics) refresh(ctx context.Context) {
 	}
 	runs, err := m.runs(ctx)
 	if err != nil {
-		logger.Error(err, "Cannot list the runs whose results to show")
+		logger.Error(err, "Cannot list the runs to export their results")
 		return
 	}
 	missing := m.forgetOthers(runs[:min(len(runs), m.settings.Runs)])
@@ -64,8 +64,8 @@ func (m *Metrics) refresh(ctx context.Context) {
 	m.unread.Store(int32(len(missing)))
 }
 
-// readMissing reads what runs that ended have found, and returns those that could not be read. What is refused is not read every time:
-// whoever measures may leave an analysis in each ledger that is as large as the largest of ours, and none of ours.
+// readMissing loads the analyses of finished runs, and returns the runs that failed. Rejected analyses are retried with a backoff, because
+// users can write an invalid analysis of maximum size into every ledger.
 func (m *Metrics) readMissing(ctx context.Context, missing []*assayv1alpha1.BenchmarkRun) (left []*assayv1alpha1.BenchmarkRun) {
 	logger := ctrl.LoggerFrom(ctx).WithName("metrics")
 	refused := map[types.UID]period.Retry{}
@@ -76,7 +76,7 @@ func (m *Metrics) readMissing(ctx context.Context, missing []*assayv1alpha1.Benc
 			if err = m.read(ctx, run); err == nil {
 				continue
 			}
-			logger.Info("Cannot show a run's results", "namespace", run.Namespace, "run", run.Name, "error", err.Error())
+			logger.Info("Cannot export a run's results", "namespace", run.Namespace, "run", run.Name, "error", err.Error())
 			if observe.Problem(err) == assayv1alpha1.ReasonLedgerDamaged {
 				retry = retry.Failed(now, ledger.RefusedFirst, ledger.RefusedMost)
 			}
@@ -88,7 +88,7 @@ func (m *Metrics) readMissing(ctx context.Context, missing []*assayv1alpha1.Benc
 	return left
 }
 
-// forgetOthers keeps what belongs to the runs, and returns those that ended and of which nothing is kept.
+// forgetOthers evicts the data of all other runs, and returns the finished runs without data.
 func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alpha1.BenchmarkRun {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -105,10 +105,10 @@ func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alp
 	return missing
 }
 
-// read reads the newest analysis of a run that ended.
+// read loads the newest analysis of a finished run.
 func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
 	store := observe.RunStore(m.from.Store, run)
-	// Without a wave there is none to look at.
+	// Without a wave there is no analysis.
 	result, _, err := ledger.NewestAnalysis(ctx, store, int(ptr.Deref(run.Status.Wave, -1)), 0)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/metrics/catalog"
 )
 
-// descriptions are those of all gauges that are made anew for a scrape.
+// descriptions contains the descriptions of all gauges that are created for each scrape.
 var descriptions = func() map[string]*prometheus.Desc {
 	out := map[string]*prometheus.Desc{}
 	for _, group := range catalog.Groups {
@@ -27,11 +27,10 @@ var descriptions = func() map[string]*prometheus.Desc {
 	return out
 }()
 
-// once knows the series that were there: a scrape in which one is there twice fails as a whole, for everybody, and what tenants wrote into
-// their ledgers names most of them.
+// once detects duplicate series. A duplicate fails the whole scrape, and most label values come from untrusted ledgers.
 type once struct {
 	seed maphash.Seed
-	// seen are the metrics with the hash of their labels, which nobody who does not know the seed can make collide.
+	// seen contains metrics with the hash of their labels. The seed is secret, so that collisions cannot be constructed.
 	seen map[sampleKey]struct{}
 }
 
@@ -42,13 +41,13 @@ type sampleKey struct {
 
 func newOnce() once { return once{maphash.MakeSeed(), map[sampleKey]struct{}{}} }
 
-// first reports whether the series was not there before.
+// first reports whether the series is new.
 func (o once) first(one *sample) bool {
 	var hash maphash.Hash
 	hash.SetSeed(o.seed)
 	for _, label := range one.labels {
 		_, _ = hash.WriteString(label.GetValue())
-		_ = hash.WriteByte(0xff) // Which is in no text.
+		_ = hash.WriteByte(0xff) // A byte that occurs in no UTF-8 text.
 	}
 	key := sampleKey{one.desc, hash.Sum64()}
 	_, there := o.seen[key]
@@ -56,7 +55,7 @@ func (o once) first(one *sample) bool {
 	return !there
 }
 
-// scrape is the only way out of the collector for a gauge, which lets each series through once.
+// scrape sends gauges, and drops duplicates.
 type scrape struct {
 	out  chan<- prometheus.Metric
 	once once
@@ -70,33 +69,33 @@ func (s *scrape) send(one *sample) {
 	}
 }
 
-// gauge sends a sample with labels of its own.
+// gauge sends a sample with separate labels.
 func (s *scrape) gauge(name string, value float64, values ...string) {
 	s.send(gauge(name, value, values...))
 }
 
-// failed fails the scrape as a whole and says why: half of it would look like runs that are gone.
+// failed fails the whole scrape with the reason, because a partial scrape would look like deleted runs.
 func (s *scrape) failed(name string, err error) {
 	s.out <- prometheus.NewInvalidMetric(description(name), err)
 }
 
-// sample is a gauge's value. Samples of the same labels share them: results have many, and most of a series is its labels.
+// sample is a gauge's value. Samples with equal labels share them, because labels take most of the memory.
 type sample struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair
 	value  float64
 }
 
-// Desc is part of prometheus.Metric.
+// Desc implements prometheus.Metric.
 func (s *sample) Desc() *prometheus.Desc { return s.desc }
 
-// Write is part of prometheus.Metric.
+// Write implements prometheus.Metric.
 func (s *sample) Write(out *dto.Metric) error {
 	out.Label, out.Gauge = s.labels, &dto.Gauge{Value: &s.value}
 	return nil
 }
 
-// gauge is a sample with labels of its own, given in the order of the catalog.
+// gauge creates a sample with separate labels, given in the order of the catalog.
 func gauge(name string, value float64, values ...string) *sample {
 	return &sample{description(name), labels(name, values...), value}
 }
@@ -109,11 +108,11 @@ func description(name string) *prometheus.Desc {
 	return desc
 }
 
-// labels are those of a metric with their values, by name as a scrape wants them.
+// labels returns the labels of a metric with their values, sorted by name as a scrape requires.
 func labels(name string, values ...string) []*dto.LabelPair {
 	names := catalog.Find(name).Labels
 	if len(names) != len(values) {
-		panic("gauge " + name + " has another number of labels")
+		panic("gauge " + name + " has a different number of labels")
 	}
 	out := make([]*dto.LabelPair, len(names))
 	for i := range names {
@@ -124,11 +123,10 @@ func labels(name string, values ...string) []*dto.LabelPair {
 	return out
 }
 
-// mostLabel bounds the bytes of a label's value: an analysis may hold names of megabytes, and every scrape would.
+// mostLabel bounds the bytes of a label value, because an analysis may contain names of megabytes, which every scrape would repeat.
 const mostLabel = 256
 
-// short is the beginning and the end of a text that is longer than a label, with what tells it from others between them, and any text as
-// Prometheus takes it.
+// short replaces the middle of a text that exceeds the limit by a hash, and invalid UTF-8, which Prometheus rejects.
 func short(text string) string {
 	const end = 48
 	if len(text) > mostLabel {

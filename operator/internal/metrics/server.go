@@ -10,18 +10,18 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// filterProvider makes what stands before the metrics.
+// filterProvider creates the authentication filter of the endpoint.
 type filterProvider = func(*rest.Config, *http.Client) (metricsserver.Filter, error)
 
-// ServerOptions are those of the server of the metrics. A secure one speaks TLS, with a certificate that it makes itself, and answers
-// only to tokens that the API server knows and allows to get the path. What it answers is shown to seen.
+// ServerOptions returns the options of the metrics server. A secure one uses TLS with a self-signed certificate, and requires a token with
+// permission to get the path. The filter is passed to seen.
 func ServerOptions(address string, secure bool, seen filterProvider) metricsserver.Options {
 	out := metricsserver.Options{BindAddress: address, FilterProvider: seen}
 	if !secure {
 		return out
 	}
 	out.SecureServing = true
-	// HTTP/2 lets one client hold many requests open, and nobody who reads metrics needs it.
+	// Disable HTTP/2, which lets one client hold many requests open and which scrapers do not require.
 	out.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 	out.FilterProvider = func(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
 		reviewed, guardErr := newGuard(config, client)

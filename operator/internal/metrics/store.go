@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Store is a store whose operations are timed and counted.
+// Store wraps a store to time and count its operations.
 func (m *Metrics) Store(store store.Store) store.Store { return timedStore{store, m} }
 
 type timedStore struct {
@@ -32,7 +32,7 @@ func (s timedStore) Replace(ctx context.Context, key string, data []byte) (err e
 	return s.Store.Replace(ctx, key, data)
 }
 
-// Update is timed as the replacement that it ends in.
+// Update is timed as the replacement at its end.
 func (s timedStore) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) (err error) {
 	defer s.metrics.operation("replace", &err)()
 	return s.Store.Update(ctx, key, change)
@@ -48,17 +48,17 @@ func (s timedStore) Page(ctx context.Context, prefix, after string) (keys []stri
 	return s.Store.Page(ctx, prefix, after)
 }
 
-// operation begins one, and returns what ends it, once its error is known.
+// operation starts timing, and returns a function that ends it after the error is known.
 func (m *Metrics) operation(name string, failure *error) (end func()) {
 	began := time.Now()
 	return func() {
 		m.ledgerSeconds.WithLabelValues(name).Observe(time.Since(began).Seconds())
 		switch err := *failure; {
-		// That an object is absent, there already or larger than what is read is an answer, and who gave up waiting got no answer.
+		// Absent, existing and oversized objects are normal results, and a cancelled caller received none.
 		case err == nil, errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrTooLarge),
 			errors.Is(err, context.Canceled):
 		default:
-			// Some errors name no cause, such as that of a folder which cannot be read.
+			// Some errors have no known cause, such as an unreadable folder.
 			m.ledgerErrors.WithLabelValues(name, cmp.Or(string(store.CauseOf(err)), other)).Inc()
 		}
 	}

@@ -200,7 +200,7 @@ func (l *listing) add(keys []string) error {
 	}
 	if l.left < 0 || l.held > mostKnown || l.bytes > mostKnownBytes {
 		return fmt.Errorf("%s has more objects than the wave can have left, attempts of more than %d trials and executions, or names of more "+
-			"than %d MiB: who else writes to this ledger has to be found; delete what is not this run's, or create a new run",
+			"than %d MiB; find the other writer of this ledger and delete its objects, or create a new run",
 			ledger.AttemptsPrefix, mostKnown, mostKnownBytes>>20)
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// countingStore counts the keys that it lists and the requests that this takes.
+// countingStore counts listed keys and list requests.
 type countingStore struct {
 	store.Store
 	keys, requests int
@@ -62,7 +62,7 @@ func (s *countingStore) attempts(t *testing.T, block, executor string, from, to 
 	}
 }
 
-func TestTrialsAreCountedOnceAndBlocksAreOpenUntilOneExecutionHasAll(t *testing.T) {
+func TestAttempts_TrialsAreCountedOnceAndBlocksOpenUntilComplete(t *testing.T) {
 	store := newCountingStore(t)
 	store.attempts(t, "w000-b0000", "pod-1", 0, 2)
 	store.attempts(t, "w000-b0000", "pod-2", 1, 2)
@@ -76,11 +76,11 @@ func TestTrialsAreCountedOnceAndBlocksAreOpenUntilOneExecutionHasAll(t *testing.
 		{ID: "w001-b0009", Warmup: []int{0}, Order: []int{1}}}}
 	trials, open, err := (&progress{}).count(t.Context(), store, wave)
 	if err != nil || trials != 5 || !slices.Equal(open, []string{"w001-b0009"}) {
-		t.Errorf("%d trials, open blocks %v, %v; want 5 and w001-b0009: no execution of it ran to its end", trials, open, err)
+		t.Errorf("%d trials, open blocks %v, %v; want 5 and w001-b0009, of which no execution completed", trials, open, err)
 	}
 }
 
-func TestAPassListsOnlyWhatMayBeNew(t *testing.T) {
+func TestAttempts_OnlyNewKeysAreListed(t *testing.T) {
 	store, known := newCountingStore(t), &progress{}
 	const trials, blocks = 20, 12
 	store.attempts(t, record.BlockName(0, 0), "pod", 0, trials)
@@ -116,7 +116,7 @@ func TestAPassListsOnlyWhatMayBeNew(t *testing.T) {
 	pass("nothing is listed at all", 13*trials, 0, 0, 0)
 }
 
-// names is a store that has names only, a thousand in a page as object stores have.
+// names is a store with keys only, which lists 1000 per page like object stores.
 type names struct {
 	store.Store
 	keys     []string
@@ -134,9 +134,9 @@ func (s *names) Page(_ context.Context, prefix, after string) ([]string, bool, e
 	return page, from+len(page) < to, nil
 }
 
-// The blocks of a wave on several nodes are one after the other on each, so many are before one that ended. A pass takes a request for each
-// node, however many attempts there are.
-func TestAPassOfAWaveOnSeveralNodesListsOnlyWhatMayBeNew(t *testing.T) {
+// The blocks of a wave are sequential on each node, so that open blocks precede completed ones. A reconcile lists with one request per node,
+// for any number of attempts.
+func TestAttempts_OnlyNewKeysOfSeveralNodesAreListed(t *testing.T) {
 	const trials, lanes, each = 20, 4, 150
 	store, known := &names{}, &progress{}
 	wave := testWave(0, 0, lanes*each, trials)
@@ -159,9 +159,9 @@ func TestAPassOfAWaveOnSeveralNodesListsOnlyWhatMayBeNew(t *testing.T) {
 	}
 }
 
-// In whatever order attempts come, a pass that remembers says what one says that lists everything. Names beyond the digits that they
-// are padded to are ordered as the store orders them, and not as they are counted.
-func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
+// With cached counts, a reconcile gets the result of a full listing, for any order of attempts. Keys with more digits than their padding
+// are in the order of the store, not of their numbers.
+func TestAttempts_CachedCountsEqualFullListing(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		store, known := newCountingStore(t), &progress{}
@@ -183,8 +183,8 @@ func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
 	}
 }
 
-// However many runs there are, what is remembered of their experiments is bounded, and what a run took is not forgotten for it.
-func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
+// The cache of experiments is bounded for any number of runs. Eviction does not remove the acquired leases.
+func TestMemory_SizeIsBounded(t *testing.T) {
 	var m Memory
 	oldest := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "oldest", UID: "uid-0"}}
 	m.Note(oldest, func(n *Notes) { n.Taken = []string{"node-a"} })
@@ -195,13 +195,12 @@ func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
 		t.Errorf("1000 runs take %d bytes, want at most %d", used, ledgerBytes)
 	}
 	if _, ok := m.ledgers.Get("uid-999"); !ok || !slices.Equal(m.Noted(oldest).Taken, []string{"node-a"}) {
-		t.Error("the newest run is forgotten, or the node that the oldest one took")
+		t.Error("the newest run, or the lease of the oldest one, was evicted")
 	}
 }
 
-// Whoever makes runs and deletes them, over and over, leaves nothing behind in the operator, and a run knows nothing of another that had
-// its name.
-func TestNothingIsNotedOfRunsThatAreGone(t *testing.T) {
+// Repeated creation and deletion of runs does not leak memory, and a run gets no notes of an earlier run of its name.
+func TestMemory_DeletedRunsAreForgotten(t *testing.T) {
 	var m Memory
 	run := func(i int) *assayv1alpha1.BenchmarkRun {
 		return &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: fmt.Sprint("scan-", i%10),
@@ -223,11 +222,11 @@ func TestNothingIsNotedOfRunsThatAreGone(t *testing.T) {
 		}
 	}
 	if len(m.notes) > 10 {
-		t.Errorf("there are notes of %d runs, and at most 10 are there", len(m.notes))
+		t.Errorf("notes of %d runs, want at most 10", len(m.notes))
 	}
 }
 
-// flood is a store in which somebody writes attempts of trials that nobody planned, or executions that there were none of.
+// flood is a store with attempts of unplanned trials or of unknown executions.
 type flood struct {
 	store.Store
 	key   func(i int) string
@@ -249,7 +248,7 @@ func (s flood) Page(_ context.Context, _, after string) ([]string, bool, error) 
 	return keys, from < 5_000_000, nil
 }
 
-func TestALedgerFullOfNamesIsRefusedBeforeItFillsTheMemory(t *testing.T) {
+func TestAttempts_TooManyKeysAreRejected(t *testing.T) {
 	for name, key := range map[string]func(i int) string{
 		"trials":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod/t~%09d.json", i) },
 		"executions": func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod~%09d/t.json", i) },
@@ -269,7 +268,7 @@ func TestALedgerFullOfNamesIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			runtime.KeepAlive(known)
 			if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 80<<20 {
-				t.Errorf("%s %s: %d MiB are kept", name, when, kept>>20)
+				t.Errorf("%s %s: %d MiB in memory", name, when, kept>>20)
 			}
 			if name == "blocks" && when == "of the newest wave" {
 				continue // A listing ends where the wave's blocks do.
@@ -277,9 +276,9 @@ func TestALedgerFullOfNamesIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "attempts/ has more objects than the wave can have left") {
 				t.Errorf("%s %s: error %v", name, when, err)
 			}
-			// Every pass lists the newest wave.
+			// Every reconcile lists the newest wave.
 			if when == "of the newest wave" && pages > 11 {
-				t.Errorf("%s %s: a pass lists %d pages of a wave of two trials", name, when, pages)
+				t.Errorf("%s %s: a reconcile lists %d pages of a wave of two trials", name, when, pages)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 )
 
-func TestAnExperimentThatSomebodyElsePutIntoTheLedgerIsNotFollowed(t *testing.T) {
+func TestLedger_ExperimentOfAnotherRunIsRejected(t *testing.T) {
 	cases := map[string]struct {
 		edit func(*experiment.Experiment)
 		says string

@@ -167,7 +167,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 			continue
 		}
 		if where := all[i].Holder.Namespace; len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, where) {
-			all[i].Busy = "what it started in namespace " + where + ", which this operator does not watch,"
+			all[i].Busy = "its execution in namespace " + where + ", which this operator does not watch,"
 			continue
 		}
 		// Skip the holder of a lease in force: acquiring a lease reads the state of its holder from the API server.

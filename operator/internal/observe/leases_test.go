@@ -26,7 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestWhatKeepsANodeBusy(t *testing.T) {
+func TestLeases_BusyNode(t *testing.T) {
 	labels := func(part string) map[string]string {
 		out := executor.Labels(record.Run{Name: "scan", UID: "u"}, 0)
 		out[executor.PartLabel] = part
@@ -55,20 +55,20 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 		object client.Object
 		want   string
 	}{
-		"a block on the node":                       {block("node-a", corev1.PodRunning), "pod block-1"},
-		"a block on its way there":                  {block("", corev1.PodPending), "pod block-1"},
-		"a block that is being deleted still runs":  {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), "pod block-1"},
-		"a block on another node":                   {block("node-b", corev1.PodRunning), ""},
-		"a block that ended":                        {block("node-a", corev1.PodFailed), ""},
-		"an analysis":                               {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[executor.PartLabel] = executor.AnalysisPart }), ""},
-		"another run's block":                       {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[executor.RunUIDLabel] = "v" }), ""},
-		"a workflow that may start a block":         {flow("scan-w000", "Running"), "execution scan-w000"},
-		"one that Argo has not seen":                {flow("scan-w000", ""), "execution scan-w000"},
-		"one that ended":                            {flow("scan-w000", "Succeeded"), ""},
-		"one that is on its way out":                {flow("scan-w000", "Running", func(w *argo.Workflow) { w.DeletionTimestamp, w.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), ""},
-		"one that only analyses":                    {flow("scan-w000-a1", "Running"), ""},
-		"one that is known to run on other nodes":   {flow("scan-w001", "Running", func(w *argo.Workflow) { w.Labels[executor.WaveLabel] = "1" }), ""},
-		"nothing of the run, and nothing of others": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "x"}}, ""},
+		"a block on the node":                 {block("node-a", corev1.PodRunning), "pod block-1"},
+		"an unscheduled block":                {block("", corev1.PodPending), "pod block-1"},
+		"a block that is being deleted":       {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), "pod block-1"},
+		"a block on another node":             {block("node-b", corev1.PodRunning), ""},
+		"a block that ended":                  {block("node-a", corev1.PodFailed), ""},
+		"an analysis":                         {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[executor.PartLabel] = executor.AnalysisPart }), ""},
+		"another run's block":                 {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[executor.RunUIDLabel] = "v" }), ""},
+		"a workflow that may start a block":   {flow("scan-w000", "Running"), "execution scan-w000"},
+		"a workflow without a status":         {flow("scan-w000", ""), "execution scan-w000"},
+		"a workflow that ended":               {flow("scan-w000", "Succeeded"), ""},
+		"a workflow that is being deleted":    {flow("scan-w000", "Running", func(w *argo.Workflow) { w.DeletionTimestamp, w.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), ""},
+		"a workflow that only analyses":       {flow("scan-w000-a1", "Running"), ""},
+		"a workflow of a wave on other nodes": {flow("scan-w001", "Running", func(w *argo.Workflow) { w.Labels[executor.WaveLabel] = "1" }), ""},
+		"a pod without labels":                {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "x"}}, ""},
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, argo.AddToScheme} {
@@ -88,7 +88,7 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsInTheQueue(t *testing.T) {
+func TestWaiting_RunsInTheQueue(t *testing.T) {
 	waits := func(edit func(*assayv1alpha1.BenchmarkRun)) *assayv1alpha1.BenchmarkRun {
 		run := &assayv1alpha1.BenchmarkRun{}
 		run.Status.Queue = &assayv1alpha1.QueueStatus{}
@@ -100,19 +100,19 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 		want bool
 	}{
 		"a run with a place in the queue": {waits(func(*assayv1alpha1.BenchmarkRun) {}), true},
-		"whatever its conditions say": {waits(func(r *assayv1alpha1.BenchmarkRun) {
+		"a run with a place and other conditions": {waits(func(r *assayv1alpha1.BenchmarkRun) {
 			r.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
 				Reason: assayv1alpha1.ReasonLedgerUnreachable}}
 		}), true},
-		"a run whose conditions alone say so": {waits(func(r *assayv1alpha1.BenchmarkRun) {
+		"a run with a condition and without a place": {waits(func(r *assayv1alpha1.BenchmarkRun) {
 			r.Status.Queue = nil
 			r.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
 				Reason: assayv1alpha1.ReasonWaitingForLease}}
 		}), false},
-		"a run that nobody has looked at": {&assayv1alpha1.BenchmarkRun{}, false},
-		"a suspended run":                 {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Suspend = ptr.To(true) }), false},
-		"a cancelled run":                 {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Cancel = ptr.To(true) }), false},
-		"a run that is being deleted":     {waits(func(r *assayv1alpha1.BenchmarkRun) { r.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now())) }), false},
+		"a run without a status":      {&assayv1alpha1.BenchmarkRun{}, false},
+		"a suspended run":             {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Suspend = ptr.To(true) }), false},
+		"a cancelled run":             {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Cancel = ptr.To(true) }), false},
+		"a run that is being deleted": {waits(func(r *assayv1alpha1.BenchmarkRun) { r.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now())) }), false},
 		"a run that ended while it waited": {waits(func(r *assayv1alpha1.BenchmarkRun) {
 			r.Status.CompletionTime = ptr.To(metav1.Now())
 		}), false},
@@ -126,8 +126,8 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 	}
 }
 
-// A cache that is behind must not make a run lose, or take twice, what it holds; and what is known is not asked for again.
-func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
+// With a stale cache a run neither loses its leases nor acquires them twice. Known leases are not read from the API server again.
+func TestLeases_OwnLeasesAreReadFromTheAPIServer(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme,
 		assayv1alpha1.AddToScheme} {
@@ -192,9 +192,8 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	expect("the cache knows of a change", true, 1)
 }
 
-// A run that gives a node back is told by the API server itself what of it still is there, but for the workflow that is known to be
-// elsewhere.
-func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
+// Before a run releases a node, its pods and Workflows are read from the API server, except Workflows of waves on other nodes.
+func TestLeases_ReleasedNodeIsCheckedOnTheAPIServer(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme,
 		assayv1alpha1.AddToScheme} {
@@ -217,12 +216,12 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 		newest   *record.Wave
 		busy     string
 	}{
-		"nothing":                        {true, nil, nil, ""},
-		"a block":                        {true, []client.Object{pod}, nil, "pod block"},
-		"a workflow":                     {true, []client.Object{flow}, nil, "execution scan-w000"},
-		"a workflow on other nodes":      {true, []client.Object{flow}, elsewhere, ""},
-		"a node that it keeps":           {false, []client.Object{pod}, nil, ""},
-		"a block, and one on other ones": {true, []client.Object{pod, flow}, elsewhere, "pod block"},
+		"nothing":                     {true, nil, nil, ""},
+		"a block":                     {true, []client.Object{pod}, nil, "pod block"},
+		"a workflow":                  {true, []client.Object{flow}, nil, "execution scan-w000"},
+		"a workflow on other nodes":   {true, []client.Object{flow}, elsewhere, ""},
+		"a node that is not released": {false, []client.Object{pod}, nil, ""},
+		"a block, and other nodes":    {true, []client.Object{pod, flow}, elsewhere, "pod block"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
@@ -252,9 +251,8 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 	}
 }
 
-// What the holder of a lease does is only asked for once its lease can be taken over: a thousand runs that wait would ask it for every
-// node.
-func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
+// Pods of the holder are read only after its lease has expired, because a thousand waiting runs would read them for every node.
+func TestLeases_HolderIsReadOnlyAfterExpiry(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -299,14 +297,13 @@ func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 	}
 }
 
-// absent is an engine whose API is gone.
+// absent is an engine whose API is not served.
 type absent struct{ argo.Executor }
 
 func (*absent) State() plan.EngineState { return plan.EngineState{Absent: true} }
 
-// Where Argo was taken away while runs had nodes, the cache of workflows is never filled: who asks it waits for ever, and so does everybody
-// else.
-func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
+// If Argo's API is removed while runs hold nodes, the cache of Workflows never fills. A reconcile that waits for it would block all others.
+func TestLeases_WithoutArgoTheCacheOfWorkflowsIsNotAwaited(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -358,8 +355,8 @@ func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
 	}
 }
 
-// A Lease object that somebody spoiled keeps its node from runs, and no run from the other nodes.
-func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
+// An invalid Lease makes its node unusable, and no other node.
+func TestLeases_UnreadableLeaseNamesItsNode(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -371,7 +368,7 @@ func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
 			Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 			Annotations: map[string]string{lease.NodeAnnotation: "node-a"},
 		},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("nobody in particular")},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("not a holder")},
 	}
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(spoiled,
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-b"}}).Build()
@@ -391,8 +388,8 @@ func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
 	}
 }
 
-// A status that cannot be written any more leaves a run in the queue by it. What counts is whether its newest decision asked for a node.
-func TestARunThatDoesNotAskForANodeIsNotInTheQueue(t *testing.T) {
+// The newest decision, not the status, decides whether a run is in the queue, because its status may not be writable.
+func TestWaiting_RunWithoutRequestIsNotInTheQueue(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -404,9 +401,9 @@ func TestARunThatDoesNotAskForANodeIsNotInTheQueue(t *testing.T) {
 		note func(*Memory)
 		want int
 	}{
-		"nothing is known of it, as after a restart": {func(*Memory) {}, 1},
-		"its newest decision asked for a node":       {func(m *Memory) { m.Note(run, func(n *Notes) { n.Passive = false }) }, 1},
-		"its newest decision did not":                {func(m *Memory) { m.Note(run, func(n *Notes) { n.Passive = true }) }, 0},
+		"without a decision, as after a restart": {func(*Memory) {}, 1},
+		"the newest decision requests a node":    {func(m *Memory) { m.Note(run, func(n *Notes) { n.Passive = false }) }, 1},
+		"the newest decision requests none":      {func(m *Memory) { m.Note(run, func(n *Notes) { n.Passive = true }) }, 0},
 	} {
 		o := &Observer{Client: cache}
 		tc.note(&o.Memory)

@@ -15,16 +15,16 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Whoever has a key of the namespace can write an analysis: what none of ours says is a damage of the ledger, as what is no JSON is.
-func TestAnAnalysisThatCannotBeOursIsADamage(t *testing.T) {
+// Users with credentials of the namespace can write an analysis. Values that Assay never writes are reported as damage, like invalid JSON.
+func TestLedger_InvalidAnalysisIsDamage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		raw  string
 		says []string
 	}{
-		"what is no JSON": {"{", []string{"analysis/000/analysis.json", "unexpected end"}},
-		"a verdict that no status may have": {`{"verdict": "Banana"}`,
-			[]string{"analysis/000/analysis.json", `verdict is "Banana", which is none of Go, NoGo`}},
-		"a candidate twice, which no status may have": {`{"candidates": [{"name": "a", "verdict": "Go"}, {"name": "a", "verdict": "Go"}]}`,
+		"invalid JSON": {"{", []string{"analysis/000/analysis.json", "unexpected end"}},
+		"an unknown verdict": {`{"verdict": "Banana"}`,
+			[]string{"analysis/000/analysis.json", `verdict is "Banana"; allowed values are Go, NoGo`}},
+		"a duplicate candidate": {`{"candidates": [{"name": "a", "verdict": "Go"}, {"name": "a", "verdict": "Go"}]}`,
 			[]string{"analysis/000/analysis.json", `candidates[1].name is "a"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestAnAnalysisThatCannotBeOursIsADamage(t *testing.T) {
 	}
 }
 
-// readingStore counts how often an object is read.
+// readingStore counts the reads of an object.
 type readingStore struct {
 	store.Store
 	reads int
@@ -62,9 +62,9 @@ func (s *readingStore) Get(ctx context.Context, key string) ([]byte, error) {
 	return s.Store.Get(ctx, key)
 }
 
-// A pass every ten seconds is what a damaged ledger gets. An analysis of 16 MiB that is refused must not be read by each of them, and one
-// that was made again must be.
-func TestAnAnalysisThatIsRefusedIsNotReadByEveryPass(t *testing.T) {
+// A run with a damaged ledger is reconciled every ten seconds. A rejected analysis of up to 16 MiB must not be read each time; a replaced
+// one must be.
+func TestLedger_RejectedAnalysisIsReadOnce(t *testing.T) {
 	folder, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -89,21 +89,21 @@ func TestAnAnalysisThatIsRefusedIsNotReadByEveryPass(t *testing.T) {
 		now.Step(10 * time.Second)
 	}
 	if store.reads < 5 || store.reads > 12 {
-		t.Errorf("in an hour it is read %d times, want some ten", store.reads)
+		t.Errorf("read %d times in an hour, want about ten", store.reads)
 	}
 	before := store.reads
 	if pass(1); store.reads != before+2 {
-		t.Errorf("the analysis of another wave is not looked for")
+		t.Errorf("the analysis of another wave is not read")
 	}
 	if err := store.Replace(t.Context(), ledger.AnalysisKey(1), []byte(`{"verdict": "Go", "wave": 1}`)); err != nil {
 		t.Fatal(err)
 	}
 	now.Step(ledger.RefusedMost)
 	if world := pass(1); world.Ledger.Problem != "" || !world.Ledger.Analysed {
-		t.Errorf("it was made again: %+v", world.Ledger)
+		t.Errorf("after it was replaced: %+v", world.Ledger)
 	}
 	before = store.reads
 	if pass(1); store.reads != before+1 {
-		t.Errorf("one that was read is not read by the next pass")
+		t.Errorf("the next reconcile did not read it")
 	}
 }

@@ -13,19 +13,19 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A run that is over its budget is stopped by its newest workflow, also while the ledger does not say which that is.
-func TestTheNewestWorkflowIsThatOfTheNewestWave(t *testing.T) {
+// A run over its budget is stopped by its newest execution, also if the ledger is unreachable.
+func TestExecutions_NewestIsThatOfTheNewestWave(t *testing.T) {
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: types.UID("u")}}
 	for sentence, tc := range map[string]struct {
 		ledger *record.Wave
 		waves  []int
 		want   int
 	}{
-		"the ledger says it":                  {&record.Wave{Wave: 1}, []int{0, 1, 2}, 1},
-		"the ledger does not answer":          {nil, []int{2, 0, 1}, 2},
-		"nor does it of more than a thousand": {nil, []int{998, 999, 1000, 1001}, 1001},
-		"the ledger has more than a thousand": {&record.Wave{Wave: 1000}, []int{999, 1000}, 1000},
-		"there is one, and no answer":         {nil, []int{0}, 0},
+		"the ledger is readable":             {&record.Wave{Wave: 1}, []int{0, 1, 2}, 1},
+		"the ledger is unreachable":          {nil, []int{2, 0, 1}, 2},
+		"unreachable, with four-digit waves": {nil, []int{998, 999, 1000, 1001}, 1001},
+		"readable, with four-digit waves":    {&record.Wave{Wave: 1000}, []int{999, 1000}, 1000},
+		"unreachable, with one execution":    {nil, []int{0}, 0},
 	} {
 		var executions []executor.Execution
 		for _, wave := range tc.waves {

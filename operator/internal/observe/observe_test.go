@@ -60,7 +60,7 @@ func initialized(sandbox corev1.ConditionStatus, when time.Time) func(*corev1.Po
 	}
 }
 
-// ended is a container that has ended and left some words.
+// ended adds a terminated container with a message.
 func ended(name, words string, at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		status := corev1.ContainerStatus{Name: name, State: corev1.ContainerState{
@@ -84,22 +84,22 @@ func TestPods(t *testing.T) {
 		"pods that ended do not count": {
 			[]corev1.Pod{pod("a", corev1.PodSucceeded), pod("b", corev1.PodFailed), pod("c", corev1.PodRunning)}, plan.PodState{Alive: 1},
 		},
-		"the newest failed pod says why it ended": {
+		"the message of the newest failed pod is used": {
 			[]corev1.Pod{
 				pod("a", corev1.PodFailed, ended("keeper", "SecretKeyWrong", later)), pod("b", corev1.PodFailed, ended("keeper", "older", noon)),
 				pod("c", corev1.PodSucceeded, ended("keeper", "it ended well", later.Add(time.Minute))),
 			}, plan.PodState{LastWords: "SecretKeyWrong"},
 		},
-		"what a trial says of itself is not believed": {[]corev1.Pod{pod("a", corev1.PodFailed, ended("main", "all is well", later))}, plan.PodState{}},
-		"an analysis says itself why it ended": {
+		"the message of a trial is ignored": {[]corev1.Pod{pod("a", corev1.PodFailed, ended("main", "all is well", later))}, plan.PodState{}},
+		"the message of an analysis is used": {
 			[]corev1.Pod{pod("a", corev1.PodFailed, ended("main", "the store is away", later), func(p *corev1.Pod) {
 				p.Labels = map[string]string{executor.PartLabel: executor.AnalysisPart}
 			})}, plan.PodState{LastWords: "the store is away"},
 		},
-		"an image that is being pulled is no problem": {
+		"an image that is being pulled is not a problem": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ContainerCreating"))}, plan.PodState{Alive: 1},
 		},
-		"an image problem is told in words that do not change with every attempt": {
+		"the message of an image problem is constant": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ImagePullBackOff"), scheduledAt(corev1.ConditionTrue, later, "", ""))},
 			plan.PodState{
 				Alive:    1,
@@ -107,18 +107,18 @@ func TestPods(t *testing.T) {
 				Starting: &plan.StartingPod{Name: "a", Scheduled: later, Block: true},
 			},
 		},
-		"a name that is no image's": {
+		"an invalid image name": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1:2", "InvalidImageName"))},
 			plan.PodState{Alive: 1, Image: &plan.ImageProblem{Image: "scan:1:2", Message: "the name is not valid", Scheduled: noon}},
 		},
-		"the scheduler's words are passed on, of the first pod by name": {
+		"the scheduler's message of the first pod by name is used": {
 			[]corev1.Pod{
 				pod("b", corev1.PodPending, scheduledAt(corev1.ConditionFalse, noon, corev1.PodReasonUnschedulable, "second")),
 				pod("a", corev1.PodPending, scheduledAt(corev1.ConditionFalse, noon, corev1.PodReasonUnschedulable, "first")),
 			},
 			plan.PodState{Alive: 2, Unschedulable: "first"},
 		},
-		"a pod that lost its sandbox while it initialized goes before one that starts still": {
+		"a pod without its sandbox precedes one that still starts": {
 			[]corev1.Pod{
 				pod("a", corev1.PodPending, scheduledAt(corev1.ConditionTrue, noon, "", "")),
 				pod("b", corev1.PodPending, scheduledAt(corev1.ConditionTrue, noon, "", ""), initialized(corev1.ConditionFalse, later)),
@@ -126,20 +126,20 @@ func TestPods(t *testing.T) {
 			},
 			plan.PodState{Alive: 3, Starting: &plan.StartingPod{Name: "b", Execution: "scan-w000", Scheduled: noon, Lost: later, Block: true}},
 		},
-		"a pod that has its sandbox still has lost none": {
+		"a pod with its sandbox is not lost": {
 			[]corev1.Pod{pod("c", corev1.PodPending, scheduledAt(corev1.ConditionTrue, noon, "", ""), initialized(corev1.ConditionTrue, later))},
 			plan.PodState{Alive: 1, Starting: &plan.StartingPod{Name: "c", Execution: "scan-w000", Scheduled: noon, Block: true}},
 		},
-		"a pod that is being deleted is alive and has no problems but that it is there": {
+		"a pod that is being deleted is alive and has no other problem": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ErrImagePull"),
 				func(p *corev1.Pod) { p.DeletionTimestamp, p.Spec.NodeName = ptr.To(metav1.NewTime(noon)), "node-a" })},
 			plan.PodState{Alive: 1, Ending: []plan.EndingPod{{Name: "a", Node: "node-a", By: noon, Block: true}}},
 		},
-		"a pod that is deleted before it has a node never runs": {
+		"a pod that is deleted before it is scheduled is ignored": {
 			[]corev1.Pod{pod("a", corev1.PodPending, func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) })},
 			plan.PodState{},
 		},
-		"analyses are known by their nodes and workflows": {
+		"analyses have their nodes and workflows": {
 			[]corev1.Pod{
 				pod("a", corev1.PodRunning, func(p *corev1.Pod) {
 					p.Spec.NodeName, p.Labels = "node-a", map[string]string{executor.PartLabel: executor.AnalysisPart}
@@ -150,7 +150,7 @@ func TestPods(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			// Blocks by their node have a test of their own.
+			// TestPods_BlocksAreCountedByNode checks Blocks.
 			got := podState(tc.pods)
 			got.Blocks = nil
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -160,7 +160,7 @@ func TestPods(t *testing.T) {
 	}
 }
 
-func TestBlocksAreCountedByTheirNode(t *testing.T) {
+func TestPods_BlocksAreCountedByNode(t *testing.T) {
 	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
 	analyses := func(p *corev1.Pod) { p.Labels = map[string]string{executor.PartLabel: executor.AnalysisPart} }
 	got := podState([]corev1.Pod{
@@ -180,7 +180,7 @@ func execution(name, uid string, wave int) executor.Execution {
 	}
 }
 
-func TestWorkflows(t *testing.T) {
+func TestExecutions(t *testing.T) {
 	cases := map[string]struct {
 		newest   int
 		all      []executor.Execution
@@ -189,12 +189,12 @@ func TestWorkflows(t *testing.T) {
 		older    bool
 	}{
 		"none": {},
-		"the newest wave's, and what analyses it again": {
+		"the newest wave's, and its repeated analyses": {
 			newest: 1, all: []executor.Execution{execution("scan-w001-a1", "u", 1), execution("scan-w000", "u", 0), execution("scan-w001", "u", 1), execution("scan-w000-a1", "u", 0)},
 			wave: "scan-w001", analyses: []string{"scan-w001-a1"},
 		},
-		"an earlier run's": {all: []executor.Execution{execution("scan-w000", "earlier", 0)}, older: true},
-		"one without a wave's number is none of ours": {all: []executor.Execution{execution("scan-w000", "u", -1)}},
+		"an earlier run's":                       {all: []executor.Execution{execution("scan-w000", "earlier", 0)}, older: true},
+		"an execution without a wave is ignored": {all: []executor.Execution{execution("scan-w000", "u", -1)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -218,8 +218,8 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// While the store is away, a run can still be cancelled: its newest workflow is known without the ledger.
-func TestTheNewestWorkflowIsKnownWithoutTheLedger(t *testing.T) {
+// A run can be cancelled while the store is unreachable, because its newest execution is found without the ledger.
+func TestExecutions_NewestWithoutTheLedger(t *testing.T) {
 	world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "scan", UID: "u"}}}}
 	sortExecutions(world, []executor.Execution{execution("scan-w001", "u", 1), execution("scan-w000", "u", 0)})
 	if world.Wave == nil || world.Wave.Name != "scan-w001" {
@@ -227,15 +227,15 @@ func TestTheNewestWorkflowIsKnownWithoutTheLedger(t *testing.T) {
 	}
 }
 
-func TestProblems(t *testing.T) {
+func TestLedger_ProblemOfAStoreError(t *testing.T) {
 	cases := map[string]struct {
 		err  error
 		want string
 	}{
-		"a bucket that is not there":       {fmt.Errorf("list: %w", store.ErrNoBucket), assayv1alpha1.ReasonLedgerMissing},
-		"a store that does not answer":     {fmt.Errorf("list: %w", store.ErrUnreachable), assayv1alpha1.ReasonLedgerUnreachable},
-		"a store that takes too long":      {context.DeadlineExceeded, assayv1alpha1.ReasonLedgerUnreachable},
-		"an object that cannot be trusted": {errors.New("digest differs"), assayv1alpha1.ReasonLedgerDamaged},
+		"a missing bucket":     {fmt.Errorf("list: %w", store.ErrNoBucket), assayv1alpha1.ReasonLedgerMissing},
+		"an unreachable store": {fmt.Errorf("list: %w", store.ErrUnreachable), assayv1alpha1.ReasonLedgerUnreachable},
+		"a timeout":            {context.DeadlineExceeded, assayv1alpha1.ReasonLedgerUnreachable},
+		"a wrong digest":       {errors.New("digest differs"), assayv1alpha1.ReasonLedgerDamaged},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

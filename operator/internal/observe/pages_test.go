@@ -26,7 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// pagedReader gives the objects of one kind in pages, as an API server does, and notes how many there were at most in one.
+// pagedReader lists objects of one kind in pages, like an API server, and records the size of the largest page.
 type pagedReader struct {
 	client.Reader
 	of      client.ObjectList
@@ -51,9 +51,9 @@ func (r *pagedReader) List(ctx context.Context, list client.ObjectList, options 
 	return meta.SetList(list, r.objects[from:to])
 }
 
-// A workflow has a megabyte and stays for a week, a pod that failed as well, and how many of them a namespace has is what its authors
-// choose. A node of which no Lease says whose it is makes the operator ask for all of them.
-func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
+// A namespace can have any number of Workflows of up to a megabyte and of failed pods, which are retained for a week. The operator lists all
+// of them for a node without a Lease.
+func TestOrphans_AreListedInPages(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, argo.AddToScheme, assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -86,13 +86,13 @@ func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
 			t.Errorf("%s: the holder is busy with %q, %v, want %q", kind, got, err, want)
 		}
 		if reader.largest != pages.Size {
-			t.Errorf("%s: %d were held together, want %d", kind, reader.largest, pages.Size)
+			t.Errorf("%s: a page of %d, want %d", kind, reader.largest, pages.Size)
 		}
 	}
 }
 
-// Whatever is listed past the caches anywhere in the operator is listed by Each.
-func TestNothingElseListsPastTheCaches(t *testing.T) {
+// All lists that bypass the caches use Each, which limits memory.
+func TestPages_OnlyEachListsPastTheCaches(t *testing.T) {
 	lists := regexp.MustCompile(`(?i)\b(\w*live|\w*APIReader\(\))\.List\(`)
 	looked := 0
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
@@ -101,12 +101,12 @@ func TestNothingElseListsPastTheCaches(t *testing.T) {
 		}
 		raw, err := os.ReadFile(path)
 		if found := lists.Find(raw); found != nil {
-			t.Errorf("%s lists with %s): use pages.Each, which holds a page at a time", path, found)
+			t.Errorf("%s lists with %s): use pages.Each, which reads one page at a time", path, found)
 		}
 		looked++
 		return err
 	})
 	if err != nil || looked < 100 {
-		t.Errorf("%d files were looked at: %v", looked, err)
+		t.Errorf("%d files checked: %v", looked, err)
 	}
 }

@@ -9,19 +9,18 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 )
 
-// How long it takes to order those who wait for nodes is what they choose, by how many they are and how differently each asks. It must not
-// take the operator from everything else.
-func TestTheQueueIsComputedAsOftenAsThereIsTimeFor(t *testing.T) {
+// Authors choose the number of waiting runs and their placements, and so the time to order the queue. It must not delay other reconciles.
+func TestQueue_RecomputationIsLimitedInTime(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		takes time.Duration
-		// set is how the clock is set in the middle.
+		// set is the change of the clock in the middle.
 		set         time.Duration
 		least, most int
 	}{
-		"a few wait":                         {0, 0, 235, 241},
-		"a thousand wait":                    {10 * time.Millisecond, 0, 225, 241},
-		"many ask for what nobody else does": {2 * time.Second, 0, 2, 4},
-		"and somebody sets the clock back":   {2 * time.Second, -time.Hour, 2, 5},
+		"a few runs":                        {0, 0, 235, 241},
+		"a thousand runs":                   {10 * time.Millisecond, 0, 225, 241},
+		"many runs of different placements": {2 * time.Second, 0, 2, 4},
+		"many, and the clock is set back":   {2 * time.Second, -time.Hour, 2, 5},
 	} {
 		clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
 		var m Memory
@@ -37,7 +36,7 @@ func TestTheQueueIsComputedAsOftenAsThereIsTimeFor(t *testing.T) {
 				step(tc.takes)
 				return lease.NewQueue(nil, nil)
 			}) == nil {
-				t.Fatalf("%s: there is none", sentence)
+				t.Fatalf("%s: no queue", sentence)
 			}
 			passed += 10 * time.Millisecond
 			step(10 * time.Millisecond)

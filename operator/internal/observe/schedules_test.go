@@ -22,7 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-func TestASeriesIsTheOldestSchedules(t *testing.T) {
+func TestSchedules_OldestScheduleOwnsASeries(t *testing.T) {
 	began := time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
 	made := func(name, series string, minute int) assayv1alpha1.BenchmarkSchedule {
 		return assayv1alpha1.BenchmarkSchedule{
@@ -46,7 +46,7 @@ func TestASeriesIsTheOldestSchedules(t *testing.T) {
 	}
 }
 
-func TestTheRunsOfAScheduleAreThoseThatItOwns(t *testing.T) {
+func TestSchedules_OnlyOwnedRunsAreRead(t *testing.T) {
 	s := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "s-1"}}
 	s.Status.Active = []assayv1alpha1.ScheduledRun{{Sequence: 2, Name: "app-2"}, {Sequence: 9, Name: "app-9"}}
 	run := func(name, label string, owner types.UID) *assayv1alpha1.BenchmarkRun {
@@ -63,9 +63,9 @@ func TestTheRunsOfAScheduleAreThoseThatItOwns(t *testing.T) {
 	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		run("app-1", "app", "s-1"),
 		run("app-2", "taken-away", "s-1"), // Active, with another label.
-		run("app-3", "app", "other"),      // Somebody else's, with the label.
+		run("app-3", "app", "other"),      // Of another owner, with the label.
 		run("mine", "app", "s-1"),         // With a name that has no number.
-		run("app-4", "taken-away", "s-1"), // Recorded, with another label: nobody misses it.
+		run("app-4", "taken-away", "s-1"), // Recorded, with another label, so that it is not read.
 	).Build()
 	got, err := runsOf(t.Context(), live, s)
 	if err != nil {
@@ -80,8 +80,8 @@ func TestTheRunsOfAScheduleAreThoseThatItOwns(t *testing.T) {
 	}
 }
 
-// Each of thousands reads the others in each of its passes, and each may be a megabyte.
-func TestOtherSchedulesAreReadFromTheCache(t *testing.T) {
+// Each of thousands of schedules reads the others in each reconcile, and each may have a megabyte.
+func TestSchedules_OtherSchedulesAreReadFromTheCache(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -109,8 +109,8 @@ func TestOtherSchedulesAreReadFromTheCache(t *testing.T) {
 	}
 }
 
-// CI may record any number of revisions, of any series, each with as much beside it as an object may have.
-func TestRecordedRevisionsAreReadAPageAtATime(t *testing.T) {
+// CI may record any number of revisions, of any series, each up to the maximum size of an object.
+func TestSchedules_RevisionsAreListedInPages(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestRecordedRevisionsAreReadAPageAtATime(t *testing.T) {
 		t.Errorf("%d revisions are known (%v)", len(observed.Revisions), err)
 	}
 	if reader.largest != pages.Size {
-		t.Errorf("%d objects were held together, want %d", reader.largest, pages.Size)
+		t.Errorf("a page of %d objects, want %d", reader.largest, pages.Size)
 	}
 	s.Spec.Source.Type = assayv1alpha1.ImageSource
 	for what, tc := range map[string]struct {

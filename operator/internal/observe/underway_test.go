@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-func TestWhoeverHasANodeOrABlockIsUnderWay(t *testing.T) {
+func TestUnderWay_RunsWithNodesOrBlocksAreCounted(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -43,16 +43,16 @@ func TestWhoeverHasANodeOrABlockIsUnderWay(t *testing.T) {
 		leases []lease.Lease
 		want   int
 	}{
-		"nobody else":                           {nil, nil, 0},
-		"one that waits":                        {[]client.Object{run("a", assayv1alpha1.BenchmarkRunStatus{})}, nil, 0},
-		"one that began, with its block":        {[]client.Object{run("a", began), pod("a", corev1.PodRunning)}, []lease.Lease{held("lab", "a")}, 1},
-		"one that ended, whose block ends":      {[]client.Object{run("a", ended), pod("a", corev1.PodRunning)}, nil, 0},
-		"one that is gone, whose block ends":    {[]client.Object{pod("a", corev1.PodRunning)}, nil, 1},
-		"one that is gone, whose block ended":   {[]client.Object{pod("a", corev1.PodFailed)}, nil, 0},
-		"one that is gone and has a node":       {nil, []lease.Lease{held("lab", "a")}, 1},
-		"one that is gone, with node and block": {[]client.Object{pod("a", corev1.PodRunning)}, []lease.Lease{held("lab", "a")}, 1},
-		"another namespace's":                   {nil, []lease.Lease{held("other", "a")}, 0},
-		"itself":                                {[]client.Object{pod("me", corev1.PodRunning)}, []lease.Lease{held("lab", "me")}, 0},
+		"no other run":                          {nil, nil, 0},
+		"a waiting run":                         {[]client.Object{run("a", assayv1alpha1.BenchmarkRunStatus{})}, nil, 0},
+		"a started run with a block":            {[]client.Object{run("a", began), pod("a", corev1.PodRunning)}, []lease.Lease{held("lab", "a")}, 1},
+		"a finished run whose block still runs": {[]client.Object{run("a", ended), pod("a", corev1.PodRunning)}, nil, 0},
+		"a deleted run whose block still runs":  {[]client.Object{pod("a", corev1.PodRunning)}, nil, 1},
+		"a deleted run whose block ended":       {[]client.Object{pod("a", corev1.PodFailed)}, nil, 0},
+		"a deleted run with a lease":            {nil, []lease.Lease{held("lab", "a")}, 1},
+		"a deleted run with lease and block":    {[]client.Object{pod("a", corev1.PodRunning)}, []lease.Lease{held("lab", "a")}, 1},
+		"a run of another namespace":            {nil, []lease.Lease{held("other", "a")}, 0},
+		"the run itself":                        {[]client.Object{pod("me", corev1.PodRunning)}, []lease.Lease{held("lab", "me")}, 0},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			me := run("me", assayv1alpha1.BenchmarkRunStatus{})

@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// A run may have thousands of waves, and the plan of each may take a megabyte: what was is remembered without the commands, and decides the
-// same.
-func TestAWaveThatIsOverTakesLittleRoom(t *testing.T) {
+// A run may have thousands of waves with plans of up to a megabyte. Finished waves are cached without their commands, which does not change
+// decisions.
+func TestWaves_FinishedWaveIsStoredWithoutCommands(t *testing.T) {
 	const waves, much = 12, 200_000
 	build := func(name string) assayv1alpha1.Build {
 		return assayv1alpha1.Build{Name: name, Program: "/scan-" + name}
@@ -67,7 +67,7 @@ func TestAWaveThatIsOverTakesLittleRoom(t *testing.T) {
 			t.Errorf("the newest of %d waves, which is to be run, is not whole", len(known.waves))
 		}
 		if number > 0 && !reflect.DeepEqual(earlier.waves[number-1], course.Waves[number-1]) {
-			t.Error("a wave changed under who still looks at it")
+			t.Error("a cached wave was modified in place")
 		}
 		course.Found.Valid, earlier = 2*number, known
 		as := design.Course{Experiment: known.experiment, Waves: known.waves, Found: course.Found}
@@ -77,7 +77,7 @@ func TestAWaveThatIsOverTakesLittleRoom(t *testing.T) {
 	}
 	raw, err := json.Marshal(earlier.waves[:waves-1])
 	if err != nil || len(raw) > much {
-		t.Errorf("%d waves that are over take %d bytes (%v)", waves-1, len(raw), err)
+		t.Errorf("%d finished waves take %d bytes (%v)", waves-1, len(raw), err)
 	}
 	if newest, most := earlier.newestBytes, 6*much; earlier.planBytes > 2*newest+most || newest < much {
 		t.Errorf("the plan counts as %d bytes, of which the newest wave has %d", earlier.planBytes, newest)

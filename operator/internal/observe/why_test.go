@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-func TestWhyNamesWhatDecided(t *testing.T) {
+func TestWhy_NamesTheDecidingFinding(t *testing.T) {
 	slow := analysis.Candidate{Name: "slow", Verdict: experiment.VerdictNoGo, Reason: "gain: missed"}
 	fast := analysis.Candidate{Name: "fast", Verdict: experiment.VerdictGo, Reason: "all gates hold"}
 	cases := map[string]struct {
@@ -18,7 +18,7 @@ func TestWhyNamesWhatDecided(t *testing.T) {
 		"the best candidate of a Go":    {analysis.Analysis{Verdict: "Go", Best: "fast", Candidates: []analysis.Candidate{slow, fast}}, "fast: all gates hold"},
 		"the first candidate of a NoGo": {analysis.Analysis{Verdict: "NoGo", Candidates: []analysis.Candidate{slow}}, "slow: gain: missed"},
 		"nothing where no gate decides": {analysis.Analysis{Candidates: []analysis.Candidate{{Name: "a"}}}, ""},
-		"what the first failed trial said": {
+		"the message of the first failed trial": {
 			analysis.Analysis{
 				Verdict:    "Invalid",
 				Candidates: []analysis.Candidate{{Name: "fast", Verdict: "Invalid", Reason: "no output"}},

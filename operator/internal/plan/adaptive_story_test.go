@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/test/golden"
 )
 
-// analysisFinds is the analysis of a wave all of whose blocks ran: how many are valid in all and how wide the widest
-// interval is.
+// analysisFinds adds the analysis of a wave whose blocks all ran, with the number of valid blocks in total and the half-width of the widest
+// interval.
 func (w *world) analysisFinds(verdict experiment.Verdict, valid int, halfWidth float64) {
 	what := fmt.Sprintf("%s from %d valid blocks, ±%.1f %%", verdict, valid, 100*halfWidth)
 	w.analyzed(what, design.Findings{}, func(f *design.Findings) {
@@ -27,14 +27,14 @@ func (w *world) analysisFinds(verdict experiment.Verdict, valid int, halfWidth f
 	})
 }
 
-// runs lets the newest wave's blocks leave their attempts.
+// runs completes all blocks of the newest wave after some minutes.
 func (w *world) runs(minutes int) {
 	w.after(time.Duration(minutes) * time.Minute).blocksDone(len(w.Ledger.Newest.Blocks))
 }
 
-// restart forgets everything that is not in the ledger or the API server, as an operator does that is replaced.
+// restart clears all state that is neither in the ledger nor in the API server, as a restart of the operator does.
 func (w *world) restart() {
-	w.happens("another operator takes over", func() {
+	w.happens("another operator becomes the leader", func() {
 		copied := w.Ledger
 		w.Ledger = LedgerState{
 			Experiment: copied.Experiment, Waves: copied.Waves, Newest: &copied.Waves[len(copied.Waves)-1],
@@ -55,14 +55,14 @@ func confirming(spec *assayv1alpha1.BenchmarkRunSpec) {
 	spec.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 3}
 }
 
-// screened is the analysis of a screening that has something to confirm.
+// screened adds the analysis of a screening whose verdict needs confirmation.
 func (w *world) screened(verdict experiment.Verdict) {
 	w.analyzed("screened "+string(verdict), design.Findings{Screened: verdict, Valid: 4}, func(*design.Findings) {
 		w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened "+string(verdict)+", not confirmed"
 	})
 }
 
-func TestAdaptiveStories(t *testing.T) {
+func TestDecide_AdaptiveStories(t *testing.T) {
 	stories := map[string]struct {
 		edit  []func(*assayv1alpha1.BenchmarkRunSpec)
 		story func(w *world)
@@ -75,13 +75,13 @@ func TestAdaptiveStories(t *testing.T) {
 			w.runs(1)
 			w.analyzed("4 blocks are valid", design.Findings{Valid: 4, Lost: 1}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictGo })
 		}},
-		"blocks that the program fails are not replaced": {nil, func(w *world) {
+		"blocks that fail in the program are not replaced": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			w.analyzed("the candidate crashed in 2 blocks", design.Findings{Valid: 2},
 				func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
 		}},
-		"a machine that is never quiet": {nil, func(w *world) {
+		"a machine that is always noisy": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			for wave := 1; wave <= 4; wave++ {
@@ -189,7 +189,7 @@ func TestAdaptiveStories(t *testing.T) {
 			w.restart()
 			w.analysisFinds(experiment.VerdictGo, 14, 0.01)
 		}},
-		"a node that goes away in the second wave": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
+		"a node that is lost in the second wave": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			w.analysisFinds(experiment.VerdictInconclusive, 10, 0.014)

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// step lets a minute pass at most, in which the planner decides once; a write that is refused changes nothing.
+// step makes one decision and advances the clock to the next, by at most a minute. A rejected write changes nothing.
 func (w *world) step(refused func(Action) bool) {
 	w.t.Helper()
 	decision := Decide(w.Observed, testSettings, w.now)
@@ -30,10 +30,10 @@ func (w *world) step(refused func(Action) bool) {
 	w.now = w.now.Add(max(after, time.Second))
 }
 
-// Whatever stands in a run's way, and from when on: its nodes are free soon after its budget, unless a block runs there.
-func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
+// A run releases its nodes soon after its budget, for every obstacle and every step at which it begins, unless a block runs there.
+func TestDecide_NodesAreReleasedAfterTheBudget(t *testing.T) {
 	type way struct {
-		stands  func(*world)
+		begins  func(*world)
 		refused func(Action) bool
 	}
 	nothing := func(Action) bool { return false }
@@ -42,22 +42,22 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 	}
 	ways := map[string]way{
 		"the ledger is damaged": {damaged, nothing},
-		"the store is away": {func(w *world) {
+		"the store is unreachable": {func(w *world) {
 			w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable, Message: "no answer"}
 		}, nothing},
-		"the engine is away": {func(w *world) {
+		"the engine is unusable": {func(w *world) {
 			w.Engine = EngineState{Problem: assayv1alpha1.ReasonEngineTooOld, Message: "upgrade it"}
 		}, nothing},
 		"the engine does not act": {func(*world) {}, nothing},
-		"the engine is away, and the ledger is damaged": {func(w *world) {
+		"the engine is unusable, and the ledger is damaged": {func(w *world) {
 			damaged(w)
 			w.Engine = EngineState{Problem: assayv1alpha1.ReasonEngineTooOld, Message: "upgrade it"}
 		}, nothing},
-		"no execution can be made": {func(*world) {}, func(action Action) bool { _, ok := action.(StartWave); return ok }},
-		"no wave can be written":   {func(*world) {}, func(action Action) bool { _, ok := action.(PlanWave); return ok }},
+		"no execution can be created": {func(*world) {}, func(action Action) bool { _, ok := action.(StartWave); return ok }},
+		"no wave can be written":      {func(*world) {}, func(action Action) bool { _, ok := action.(PlanWave); return ok }},
 		"no node is tainted": {func(w *world) { w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode },
 			func(action Action) bool {
-				_, ok := action.(PlanWave) // The world taints at once: the wave does not come either way.
+				_, ok := action.(PlanWave) // The simulated cluster taints at once, so that the wave is rejected instead.
 				return ok
 			}},
 		"the analysis is on a node that is lost": {func(w *world) {
@@ -66,21 +66,21 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 			}
 			w.ready("node-b", false)
 		}, nothing},
-		"somebody wrote what its blocks have not measured": {func(w *world) {
+		"a foreign writer completes its attempts": {func(w *world) {
 			if w.Ledger.Newest != nil {
 				w.allMeasured(experiment.VerdictGo, len(w.Ledger.Newest.Blocks))
 			}
 		}, nothing},
-		"a person suspended it in the engine": {func(w *world) {
+		"a user suspended it in the engine": {func(w *world) {
 			if w.Wave != nil {
 				w.Wave.Suspended = true
 			}
 		}, nothing},
 	}
 	asks := map[string]func(*world){
-		"nobody asks for anything": func(*world) {},
-		"it is cancelled":          func(w *world) { w.Run.Spec.Cancel = ptr.To(true) },
-		"it is suspended":          func(w *world) { w.Run.Spec.Suspend = ptr.To(true) },
+		"it is not changed": func(*world) {},
+		"it is cancelled":   func(w *world) { w.Run.Spec.Cancel = ptr.To(true) },
+		"it is suspended":   func(w *world) { w.Run.Spec.Suspend = ptr.To(true) },
 	}
 	for what, way := range ways {
 		for asked, ask := range asks {
@@ -90,9 +90,9 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 					for range before {
 						w.step(nothing)
 					}
-					way.stands(w)
+					way.begins(w)
 					ask(w)
-					// What a run gets at most: its budget, the grace for the engine, and the time to notice.
+					// The maximum is the budget, the grace period for the engine, and the interval of requeues.
 					end := w.now.Add(w.Run.Spec.Budget.WallClock.Duration + podGrace + 10*time.Minute)
 					for w.now.Before(end) {
 						w.step(way.refused)
@@ -112,8 +112,8 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 	}
 }
 
-// A status that the API server refuses, whoever is to blame for it, keeps no node from others.
-func TestARunWhoseEndCannotBeWrittenGivesItsNodesBack(t *testing.T) {
+// A run whose status the API server rejects still releases its nodes.
+func TestDecide_RejectedStatusStillReleasesNodes(t *testing.T) {
 	for _, verdict := range []experiment.Verdict{experiment.VerdictGo, experiment.VerdictInvalid} {
 		w := newWorld(t)
 		w.happens("the run is created", func() {})
@@ -128,27 +128,27 @@ func TestARunWhoseEndCannotBeWrittenGivesItsNodesBack(t *testing.T) {
 			t.Errorf("%s: it holds %v", verdict, p.held())
 		}
 		if Decide(w.Observed, testSettings, w.now).Ending == nil {
-			t.Errorf("%s: it does not end any more", verdict)
+			t.Errorf("%s: it has no ending any more", verdict)
 		}
 	}
 }
 
-// Somebody takes the operator's finalizer off a run and deletes it, so that only others' finalizers keep it.
-func TestARunThatIsDeletedWithoutItsFinalizerStops(t *testing.T) {
+// A user removes the operator's finalizer from a run and deletes it. Another finalizer prevents the deletion.
+func TestDecide_DeletedRunWithoutFinalizerStops(t *testing.T) {
 	w := newWorld(t)
 	w.happens("the run is created", func() {})
 	w.Run.Finalizers, w.Run.DeletionTimestamp = []string{"orphan"}, ptr.To(metav1.NewTime(w.now))
 	w.settle()
 	if !w.Wave.Deleting {
-		t.Fatalf("its execution goes on:\n%s", w.log.String())
+		t.Fatalf("its execution continues:\n%s", w.log.String())
 	}
-	w.happens("the execution is gone", func() { w.Wave, w.Pods = nil, PodState{} })
+	w.happens("the execution is deleted", func() { w.Wave, w.Pods = nil, PodState{} })
 	if p := (&planner{Observed: w.Observed}); len(p.held()) > 0 || w.released {
 		t.Errorf("it holds %v, and removes a finalizer that it does not have: %v\n%s", p.held(), w.released, w.log.String())
 	}
 }
 
-func TestARunThatIsOverItsBudgetEndsThoughItsLedgerIsDamaged(t *testing.T) {
+func TestDecide_DamagedLedgerDoesNotDelayTheEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		problem string
 		ask     func(*world)
@@ -158,7 +158,7 @@ func TestARunThatIsOverItsBudgetEndsThoughItsLedgerIsDamaged(t *testing.T) {
 		"cancelled":                       {assayv1alpha1.ReasonLedgerDamaged, func(w *world) { w.Run.Spec.Cancel = ptr.To(true) }, PodState{}, assayv1alpha1.ReasonCancelled},
 		"over its budget":                 {assayv1alpha1.ReasonLedgerDamaged, func(w *world) { w.after(2 * time.Hour) }, PodState{}, assayv1alpha1.ReasonBudgetExhausted},
 		"neither":                         {assayv1alpha1.ReasonLedgerDamaged, func(*world) {}, PodState{}, ""},
-		"a store that is away comes back": {assayv1alpha1.ReasonLedgerUnreachable, func(w *world) { w.Run.Spec.Cancel = ptr.To(true) }, PodState{}, ""},
+		"an unreachable store is awaited": {assayv1alpha1.ReasonLedgerUnreachable, func(w *world) { w.Run.Spec.Cancel = ptr.To(true) }, PodState{}, ""},
 		"a block still writes": {assayv1alpha1.ReasonLedgerDamaged, func(w *world) { w.Run.Spec.Cancel = ptr.To(true) },
 			PodState{Alive: 1, Blocks: map[string]int{"node-a": 1}}, ""},
 	} {
@@ -179,14 +179,14 @@ func TestARunThatIsOverItsBudgetEndsThoughItsLedgerIsDamaged(t *testing.T) {
 	}
 }
 
-func TestAnAnalysisWhoseNodeIsLostIsMadeElsewhere(t *testing.T) {
+func TestDecide_AnalysisOnLostNodeIsRepeated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit  func(*world)
 		again bool
 	}{
 		"its node is not ready for long": {func(w *world) { w.ready("node-b", false); w.after(testSettings.NodeGrace) }, true},
 		"its node is not ready":          {func(w *world) { w.ready("node-b", false) }, false},
-		"its node is gone":               {func(w *world) { w.Nodes = w.Nodes[:1] }, true},
+		"its node is deleted":            {func(w *world) { w.Nodes = w.Nodes[:1] }, true},
 		"its node is cordoned":           {func(w *world) { w.cordon("node-b", true) }, false},
 		"a block of the wave still runs": {func(w *world) { w.Nodes, w.Pods.Blocks = w.Nodes[:1], map[string]int{"node-a": 1} }, false},
 		"it has no node yet":             {func(w *world) { w.Pods.Analysing[0].Node = "" }, false},
@@ -204,7 +204,7 @@ func TestAnAnalysisWhoseNodeIsLostIsMadeElsewhere(t *testing.T) {
 			if !tc.again {
 				return
 			}
-			w.happens("the execution is gone", func() { w.Wave = nil })
+			w.happens("the execution is deleted", func() { w.Wave = nil })
 			if len(w.Analyses) != 1 {
 				t.Fatalf("%d analyses, want one more\n%s", len(w.Analyses), w.log.String())
 			}
@@ -217,8 +217,8 @@ func TestAnAnalysisWhoseNodeIsLostIsMadeElsewhere(t *testing.T) {
 	}
 }
 
-// Whoever writes a run all the time keeps it from being deleted.
-func TestARunGivesItsNodesBackBeforeItGoesAway(t *testing.T) {
+// Concurrent writes to a run can prevent its deletion with a precondition.
+func TestDecide_NodesAreReleasedBeforeDeletion(t *testing.T) {
 	w := accepted(t, func(w *world) {
 		w.holds("node-a")
 		w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)

@@ -9,11 +9,11 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// setTo are what may be done to the operator's clock: corrections of seconds, time zones, and dates that were never set.
+// setTo lists changes of the operator's clock: corrections of seconds, time zones, and unset dates.
 var setTo = []time.Duration{-10 * 365 * 24 * time.Hour, -24 * time.Hour, -2 * time.Hour, -10 * time.Minute, -10 * time.Second,
 	10 * time.Second, 10 * time.Minute, 2 * time.Hour, 24 * time.Hour}
 
-// measures does what the cluster does in a minute: a block leaves its attempts, or the analysis of all of them is there.
+// measures simulates a minute of the cluster, in which a block or the analysis completes.
 func (w *world) measures() {
 	switch {
 	case w.Ledger.Newest == nil || w.Wave == nil || w.Wave.Stopped || w.Ledger.Analysed:
@@ -27,9 +27,9 @@ func (w *world) measures() {
 	}
 }
 
-// Wherever a clock is set to while a run goes on, no block is lost or planned twice, and the run ends: with its verdict, or, where the
-// clock was set by more than its budget, with what was measured until then.
-func TestAClockThatIsSetLosesNothing(t *testing.T) {
+// After a change of the clock during a run, no block is lost or planned twice. The run ends with its verdict, or with the attempts so far if
+// the change exceeds its budget.
+func TestDecide_ClockChangeLosesNoBlocks(t *testing.T) {
 	for _, by := range setTo {
 		for before := range 14 {
 			t.Run(fmt.Sprintf("by %s after %d steps", by, before), func(t *testing.T) {
@@ -57,15 +57,15 @@ func TestAClockThatIsSetLosesNothing(t *testing.T) {
 	}
 }
 
-// What waits for a while waits for about as long though the clock is set meanwhile: nobody has a node beyond twice the budget.
-func TestAClockThatIsSetHoldsNothingUp(t *testing.T) {
+// Timeouts last about as long if the clock is changed meanwhile, so that no run holds a node beyond twice its budget.
+func TestDecide_ClockChangeDelaysNoRelease(t *testing.T) {
 	ways := map[string]func(*world){
-		"nothing measures": func(*world) {},
+		"no block completes": func(*world) {},
 		"its nodes are not ready": func(w *world) {
 			w.ready("node-a", false)
 			w.ready("node-b", false)
 		},
-		"its image is not there": func(w *world) { w.Pods.Image = &ImageProblem{Image: "lab/scan:1", Message: "no", Scheduled: w.now} },
+		"its image is missing": func(w *world) { w.Pods.Image = &ImageProblem{Image: "lab/scan:1", Message: "no", Scheduled: w.now} },
 		"its pod does not start": func(w *world) {
 			if w.Wave != nil {
 				pod := StartingPod{Name: "scan-1", Node: "node-a", Scheduled: w.now, Execution: w.Wave.Name, Block: true}

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// Conditions tell people where a run stands. Were one read to decide, a reason could not be put more clearly without changing what
-// happens.
-func TestNothingIsDecidedFromConditionsOfRuns(t *testing.T) {
+// Conditions are for users. If a decision read them, a clearer reason or message would change the behaviour.
+func TestConditions_AreReadByNoDecision(t *testing.T) {
 	for _, folder := range []string{"apply", "controller", "design", "lease", "observe", "plan", "policy"} {
 		files := 0
 		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, entry fs.DirEntry, err error) error {
@@ -32,7 +31,7 @@ func TestNothingIsDecidedFromConditionsOfRuns(t *testing.T) {
 				}
 				of, ok := selector.X.(*ast.Ident)
 				if ok && of.Name == "assayv1alpha1" && strings.HasPrefix(selector.Sel.Name, "Condition") {
-					t.Errorf("%s names %s: conditions are for people; what is decided from needs a field of its own in the status",
+					t.Errorf("%s reads %s: conditions are for users; add a field to the status for decisions",
 						positions.Position(selector.Pos()), selector.Sel.Name)
 				}
 				return true

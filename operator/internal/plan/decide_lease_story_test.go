@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/test/golden"
 )
 
-// setLease puts a lease in the place of the node's.
+// setLease replaces the lease of the node.
 func (w *world) setLease(l lease.Lease) {
 	w.Leases = slices.DeleteFunc(w.Leases, func(old lease.Lease) bool { return old.Node == l.Node })
 	w.Leases = append(w.Leases, l)
@@ -28,7 +28,7 @@ func (w *world) leaseOf(node string) lease.Lease {
 	return p.leaseOf(node)
 }
 
-// doLease does what the planner decided about leases, as the API server and the lease controller do.
+// doLease carries out an action on leases, as the API server and the lease controller do.
 func (w *world) doLease(action Action) {
 	w.t.Helper()
 	switch action := action.(type) {
@@ -52,7 +52,7 @@ func (w *world) doLease(action Action) {
 		for _, node := range action.Nodes {
 			l := w.leaseOf(node)
 			if l.Holder != HolderOf(w.Run) {
-				w.t.Fatalf("the lease of %s is renewed and is held by %q", node, l.Holder)
+				w.t.Fatalf("the run renews the lease of %s, which %q holds", node, l.Holder)
 			}
 			l.Renewed = w.now
 			w.setLease(l)
@@ -78,7 +78,7 @@ func (w *world) doLease(action Action) {
 	}
 }
 
-// renewOwn is what the operator did while time went by.
+// renewOwn renews the run's leases, as the operator does while time passes.
 func (w *world) renewOwn() {
 	for i := range w.Leases {
 		if w.Leases[i].Holder == HolderOf(w.Run) {
@@ -87,7 +87,7 @@ func (w *world) renewOwn() {
 	}
 }
 
-// open are the blocks of a wave that started; those with attempts stay done.
+// open sets the open blocks of a wave that started, which are those without attempts.
 func (w *world) open(wave *record.Wave) {
 	w.Ledger.Open = nil
 	for _, block := range wave.Blocks[min(w.Ledger.DoneBlocks, len(wave.Blocks)):] {
@@ -95,14 +95,14 @@ func (w *world) open(wave *record.Wave) {
 	}
 }
 
-// other is a run beside the one of the story; younger ones were created after it.
+// other returns another run that was created this long after the run of the story.
 func (w *world) other(name string, created time.Duration) WaitingRun {
 	return WaitingRun{
 		Run: lease.Holder{Namespace: "lab", Name: name, UID: "0000-" + name}, Created: w.began.Add(created), Placement: experiment.PlacementOf(w.Run.Spec.Placement),
 	}
 }
 
-// takes lets another run hold a node.
+// takes lets another run acquire the lease of a node.
 func (w *world) takes(name, node string) {
 	w.setLease(w.leaseOf(node).TakenBy(w.other(name, 0).Run, false, lease.DefaultDuration, w.now))
 }
@@ -124,17 +124,17 @@ func (w *world) ready(node string, value bool) {
 }
 
 func (w *world) workflowEnds() {
-	w.happens("the engine says that the execution ended", func() { w.Wave.Ended, w.Pods = true, PodState{} })
+	w.happens("the engine ends the execution", func() { w.Wave.Ended, w.Pods = true, PodState{} })
 }
 
-func TestLeaseStories(t *testing.T) {
+func TestDecide_LeaseStories(t *testing.T) {
 	created := func(w *world) {
 		w.Run.CreationTimestamp = metav1.NewTime(w.began)
 		w.happens("the run is created", func() {})
 	}
 	oneNode := func(w *world) { w.Nodes = w.Nodes[:1] }
 	stories := map[string]func(w *world){
-		"a node is taken, kept and given back": func(w *world) {
+		"a lease is acquired, renewed and released": func(w *world) {
 			created(w)
 			w.after(time.Minute).blocksDone(4)
 			w.analysis(experiment.VerdictGo)
@@ -155,7 +155,7 @@ func TestLeaseStories(t *testing.T) {
 			w.after(61*time.Second).happens("the lease has expired", func() {})
 			w.after(time.Minute).happens("the pod has ended", func() { w.Leases[0].Busy = "" })
 		},
-		"an older run comes first, one that needs another node does not": func(w *world) {
+		"an older run is granted the node before a younger one": func(w *world) {
 			w.takes("holder", "node-a")
 			elsewhere := w.other("elsewhere", -2*time.Hour)
 			elsewhere.Placement.NodeSelector = map[string]string{"disk": "tape"}
@@ -164,20 +164,20 @@ func TestLeaseStories(t *testing.T) {
 			w.Waiting = []WaitingRun{w.other("younger", time.Hour), elsewhere, w.other("older", -time.Hour)}
 			created(w)
 			w.happens("the node is released", func() { w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now)) })
-			w.happens("the older run takes it and has ended", func() {
+			w.happens("the older run acquires it and ends", func() {
 				w.takes("older", "node-a")
 				w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now))
 				w.Waiting = w.Waiting[:2]
 			})
 		},
-		"a node for itself": func(w *world) {
+		"an exclusive node": func(w *world) {
 			w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
 			created(w)
 			w.after(time.Minute).blocksDone(4)
 			w.analysis(experiment.VerdictGo)
 			w.workflowEnds()
 		},
-		"a run without a lease keeps off a node that another has for itself": func(w *world) {
+		"a run without leases avoids an exclusive node of another run": func(w *world) {
 			oneNode(w)
 			w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone
 			w.setLease(w.leaseOf("node-a").TakenBy(w.other("whole", 0).Run, true, lease.DefaultDuration, w.now))
@@ -216,39 +216,39 @@ func TestLeaseStories(t *testing.T) {
 			w.workflowEnds()
 			w.after(time.Hour).happens("node-a is uncordoned", func() { w.cordon("node-a", false) })
 		},
-		"a node that is not ready for a moment, and then for long": func(w *world) {
+		"a node that is not ready briefly, and then for long": func(w *world) {
 			created(w)
 			w.Pods.Blocks = map[string]int{"node-a": 1}
 			w.after(time.Minute).happens("node-a is not ready", func() { w.ready("node-a", false) })
 			w.after(20*time.Second).happens("it is ready again", func() { w.ready("node-a", true) })
 			w.after(time.Minute).happens("node-a is not ready again", func() { w.ready("node-a", false) })
-			w.after(40*time.Second).happens("it still is not", func() {})
+			w.after(40*time.Second).happens("it is still not ready", func() {})
 			w.analysis(experiment.VerdictInvalid)
-			w.happens("the engine says that the execution ended; the pod is still listed", func() { w.Wave.Ended = true })
-			w.after(time.Hour).happens("an hour later the pod is gone", func() { w.Pods.Blocks = nil })
+			w.happens("the engine ends the execution; the pod is still listed", func() { w.Wave.Ended = true })
+			w.after(time.Hour).happens("an hour later the pod is deleted", func() { w.Pods.Blocks = nil })
 		},
-		"a node that comes back with a pod of the earlier wave": func(w *world) {
+		"a node that recovers with a pod of the earlier wave": func(w *world) {
 			oneNode(w)
 			created(w)
 			w.Pods.Blocks = map[string]int{"node-a": 1}
 			w.after(time.Minute).happens("node-a is not ready", func() { w.ready("node-a", false) })
-			w.after(40*time.Second).happens("it still is not", func() {})
+			w.after(40*time.Second).happens("it is still not ready", func() {})
 			w.analysis(experiment.VerdictInvalid)
-			w.happens("the engine says that the execution ended; the pod is still listed", func() { w.Wave.Ended = true })
-			w.after(time.Minute).happens("node-a is ready again, and its pod runs on", func() { w.ready("node-a", true) })
+			w.happens("the engine ends the execution; the pod is still listed", func() { w.Wave.Ended = true })
+			w.after(time.Minute).happens("node-a is ready again, and its pod still runs", func() { w.ready("node-a", true) })
 			w.after(time.Minute).happens("the pod has ended", func() { w.Pods.Blocks = nil })
 		},
 		"an execution is deleted while its pod ends": func(w *world) {
 			created(w)
 			w.Pods.Blocks = map[string]int{"node-a": 1}
-			w.after(time.Minute).happens("somebody deletes the execution, and it is gone", func() { w.Wave = nil })
-			w.after(time.Second).happens("its pod too", func() { w.Pods.Blocks = nil })
+			w.after(time.Minute).happens("a user deletes the execution", func() { w.Wave = nil })
+			w.after(time.Second).happens("its pod ends", func() { w.Pods.Blocks = nil })
 		},
-		"one of two nodes is gone": func(w *world) {
+		"one of two nodes is deleted": func(w *world) {
 			w.Run.Spec.Placement.MaxNodes = 2
 			created(w)
 			w.Pods.Blocks = map[string]int{"node-a": 1, "node-b": 1}
-			w.after(time.Minute).happens("node-b is gone", func() { w.Nodes = w.Nodes[:1] })
+			w.after(time.Minute).happens("node-b is deleted", func() { w.Nodes = w.Nodes[:1] })
 			w.happens("node-a is between two blocks", func() { w.Pods.Blocks = nil })
 			w.happens("node-a has done its blocks", func() {
 				w.Ledger.Open = slices.DeleteFunc(w.Ledger.Open, func(id string) bool { return id == "w000-b0000" || id == "w000-b0002" })
@@ -261,19 +261,19 @@ func TestLeaseStories(t *testing.T) {
 		},
 		"a wave whose leases were lost before its execution was created": func(w *world) {
 			created(w)
-			w.happens("the operator was away for long: no execution, and another run holds the node", func() {
+			w.happens("the operator was down for long, there is no execution, and another run holds the node", func() {
 				w.Wave = nil
 				w.takes("second", "node-a")
 			})
 			w.analysis(experiment.VerdictInvalid)
 		},
-		"a run that is deleted releases before it goes": func(w *world) {
+		"a deleted run releases its leases first": func(w *world) {
 			created(w)
 			w.happens("the run is deleted", func() { w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now)) })
 		},
-		"a run that fails releases": func(w *world) {
+		"a failed run releases its leases": func(w *world) {
 			created(w)
-			w.happens("the engine gives up", func() { w.Wave.Ended = true })
+			w.happens("the execution fails", func() { w.Wave.Ended = true })
 			w.happens("a moment later", func() {})
 		},
 	}
@@ -293,28 +293,28 @@ func TestLeaseStories(t *testing.T) {
 	}
 }
 
-// A lease is renewed beside everything else that a run does, and before everything else once it is in danger.
-func TestRenewal(t *testing.T) {
+// Renewal has the lowest priority until two thirds of the lease's duration have passed, and then the highest.
+func TestDecide_LeaseRenewal(t *testing.T) {
 	story := func(t *testing.T) *world {
 		w := newWorld(t)
 		w.happens("the run is created", func() {})
 		return w
 	}
-	const whenever = -1
+	const anytime = -1
 	cases := map[string]struct {
 		after  time.Duration
 		change func(w *world)
 		action string
 		look   time.Duration
 	}{
-		"nothing is due":                               {19 * time.Second, func(*world) {}, "<nil>", time.Second},
-		"a third of its time is over":                  {20 * time.Second, func(*world) {}, "renew the lease of node-a", 20 * time.Second},
-		"it is also time to suspend":                   {20 * time.Second, func(w *world) { w.Run.Spec.Suspend = ptr.To(true) }, "suspend scan-w000", 0},
-		"two thirds are over, suspended or not":        {40 * time.Second, func(w *world) { w.Run.Spec.Suspend = ptr.To(true) }, "renew the lease of node-a", 20 * time.Second},
-		"it has expired and nobody took it":            {time.Hour, func(*world) {}, "renew the lease of node-a", 20 * time.Second},
-		"the store is away":                            {30 * time.Second, func(w *world) { w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable} }, "renew the lease of node-a", 10 * time.Second},
-		"another run's lease is none of its business":  {time.Hour, func(w *world) { w.Leases = nil; w.takes("other", "node-b"); w.Wave.Ended = true }, "<nil>", whenever},
-		"a run that ended keeps its node till it goes": {30 * time.Second, func(w *world) { w.end() }, "renew the lease of node-a", lookAtPods},
+		"less than a third of its duration":              {19 * time.Second, func(*world) {}, "<nil>", time.Second},
+		"a third of its duration":                        {20 * time.Second, func(*world) {}, "renew the lease of node-a", 20 * time.Second},
+		"a suspension is due as well":                    {20 * time.Second, func(w *world) { w.Run.Spec.Suspend = ptr.To(true) }, "suspend scan-w000", 0},
+		"two thirds, with a suspension due":              {40 * time.Second, func(w *world) { w.Run.Spec.Suspend = ptr.To(true) }, "renew the lease of node-a", 20 * time.Second},
+		"it has expired and has no other holder":         {time.Hour, func(*world) {}, "renew the lease of node-a", 20 * time.Second},
+		"the store is unreachable":                       {30 * time.Second, func(w *world) { w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable} }, "renew the lease of node-a", 10 * time.Second},
+		"another run's lease is not renewed":             {time.Hour, func(w *world) { w.Leases = nil; w.takes("other", "node-b"); w.Wave.Ended = true }, "<nil>", anytime},
+		"a finished run renews until its execution ends": {30 * time.Second, func(w *world) { w.end() }, "renew the lease of node-a", lookAtPods},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -325,14 +325,14 @@ func TestRenewal(t *testing.T) {
 			if action := fmt.Sprint(got.Action); action != tc.action {
 				t.Errorf("action is %q, want %q", action, tc.action)
 			}
-			if after, again := got.LookAgain(); tc.look != whenever && (after != tc.look || !again) {
-				t.Errorf("looks again after %s (%v), want %s", after, again, tc.look)
+			if after, again := got.LookAgain(); tc.look != anytime && (after != tc.look || !again) {
+				t.Errorf("requeued after %s (%v), want %s", after, again, tc.look)
 			}
 		})
 	}
 }
 
-// end is a run that ended while its execution has not.
+// end completes the run while its execution still runs.
 func (w *world) end() {
 	w.Run.Status.CompletionTime = ptr.To(metav1.NewTime(w.now))
 }

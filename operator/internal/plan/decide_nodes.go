@@ -18,8 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/policy"
 )
 
-// usableNodes are the names of the nodes on which a block can run, regardless of their leases. If there are none, the text states the
-// cause.
+// usableNodes returns the names of the nodes on which a block can run, regardless of their leases, or the cause if the list is empty.
 func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, allowed *policy.Policy, nodes []Node) ([]string, string) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	need := demand(placement, overhead)

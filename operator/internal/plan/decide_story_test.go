@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/test/golden"
 )
 
-// world plays the cluster: it does what the planner decides and writes down what happened.
+// world simulates a cluster. It carries out the planner's decisions and logs them.
 type world struct {
 	Observed
 	t        *testing.T
@@ -30,7 +30,7 @@ type world struct {
 	released bool
 	// promptEngine ends an execution together with its analysis.
 	promptEngine bool
-	// longest is how long a block of the newest wave may take.
+	// longest is the deadline of the blocks of the newest wave.
 	longest time.Duration
 }
 
@@ -88,7 +88,7 @@ var testSettings = Settings{
 	},
 }
 
-// settle lets the planner decide until it has nothing left to do.
+// settle repeats decisions until one has no action.
 func (w *world) settle() {
 	w.t.Helper()
 	for range 20 {
@@ -133,7 +133,7 @@ func (w *world) record(decision Decision) {
 	w.last = text
 }
 
-// remember writes the part of the status that the planner looks at.
+// remember updates the status fields that the planner reads.
 func (w *world) remember(decision Decision) {
 	status, now := &w.Run.Status, metav1.NewTime(w.now)
 	switch {
@@ -207,17 +207,17 @@ func (w *world) do(action Action) {
 	}
 }
 
-// checkAlone fails when a wave would begin beside a block.
+// checkAlone fails the test if a wave starts on a node on which a block still runs.
 func (w *world) checkAlone(lanes []design.Lane) {
 	w.t.Helper()
 	for _, lane := range lanes {
 		if w.Pods.Blocks[lane.Node] > 0 || w.Pods.Blocks[""] > 0 {
-			w.t.Fatalf("a wave begins on %s beside blocks %v", lane.Node, w.Pods.Blocks)
+			w.t.Fatalf("a wave starts on %s while blocks %v run", lane.Node, w.Pods.Blocks)
 		}
 	}
 }
 
-// happens is something that the planner did not decide.
+// happens logs an event from outside of the planner, applies its change and settles.
 func (w *world) happens(what string, change func()) {
 	w.t.Helper()
 	fmt.Fprintf(&w.log, "[%s] %s\n", w.now.Sub(w.began), what)
@@ -246,7 +246,7 @@ func (w *world) analysis(verdict experiment.Verdict) {
 	})
 }
 
-// analyzed is an analysis of which edit says what it found.
+// analyzed adds an analysis with the findings, modified by edit, to the ledger.
 func (w *world) analyzed(what string, findings design.Findings, edit func(*design.Findings)) {
 	w.happens("the analysis is in the ledger: "+what, func() {
 		findings.Unrun = append(findings.Unrun, w.Ledger.Open...)
@@ -258,21 +258,21 @@ func (w *world) analyzed(what string, findings design.Findings, edit func(*desig
 	})
 }
 
-func TestStories(t *testing.T) {
+func TestDecide_Stories(t *testing.T) {
 	stories := map[string]func(w *world){
 		"a run from its creation to its verdict": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(3)
 			w.after(time.Minute).blocksDone(1)
 			w.after(10 * time.Second).analysis(experiment.VerdictGo)
-			w.happens("the engine says that the execution ended", func() { w.Wave.Ended = true })
+			w.happens("the engine ends the execution", func() { w.Wave.Ended = true })
 		},
 		"an experiment with two mistakes": func(w *world) {
 			w.Run.Spec.Gates[0].Metric = "throughput"
 			w.Run.Spec.Sweep.Axes[0].Values = []string{"1", "eight"}
 			w.happens("the run is created", func() {})
 		},
-		"a template that comes later": func(w *world) {
+		"a template that is created later": func(w *world) {
 			template := w.Template
 			w.Template = nil
 			w.happens("the run is created", func() {})
@@ -284,7 +284,7 @@ func TestStories(t *testing.T) {
 			w.happens("the template's command is replaced", func() { w.Template = &assayv1alpha1.BenchmarkTemplateSpec{} })
 			w.after(time.Minute).happens("a node joins", func() { w.Nodes = []Node{testNode("node-a", "4", "8Gi")} })
 		},
-		"nodes that do not fit, until one does": func(w *world) {
+		"nodes that are too small, until one is uncordoned": func(w *world) {
 			w.Run.Spec.Placement.NodeSelector = map[string]string{"disk": "nvme"}
 			w.Nodes = []Node{testNode("node-a", "2", "8Gi"), testNode("node-b", "4", "1Gi"), testNode("node-c", "4", "8Gi"),
 				testNode("node-d", "4", "8Gi"), testNode("node-e", "4", "8Gi")}
@@ -294,7 +294,7 @@ func TestStories(t *testing.T) {
 			w.happens("the run is created", func() {})
 			w.happens("node-d is uncordoned", func() { w.Nodes[3].Unschedulable = false })
 		},
-		"an object store that is away for a while": func(w *world) {
+		"an object store that is unreachable for a while": func(w *world) {
 			experiment := w.Ledger
 			away := func(reason, message string) func() {
 				return func() { experiment = w.Ledger; w.Ledger = LedgerState{Problem: reason, Message: message} }
@@ -303,8 +303,8 @@ func TestStories(t *testing.T) {
 			w.happens("the run is created; the store has no such bucket",
 				away(assayv1alpha1.ReasonLedgerMissing, "bucket assay does not exist: create it"))
 			w.after(time.Minute).happens("the bucket is created", back)
-			w.after(time.Minute).happens("the store goes away", away(assayv1alpha1.ReasonLedgerUnreachable, "no answer from http://minio:9000"))
-			w.after(time.Minute).happens("the store comes back", back)
+			w.after(time.Minute).happens("the store becomes unreachable", away(assayv1alpha1.ReasonLedgerUnreachable, "no answer from http://minio:9000"))
+			w.after(time.Minute).happens("the store is reachable again", back)
 			w.after(time.Minute).blocksDone(4)
 			w.analysis("NoGo")
 		},
@@ -317,7 +317,7 @@ func TestStories(t *testing.T) {
 			})
 			w.after(time.Minute).happens("they are upgraded", func() { w.Engine = EngineState{} })
 			w.after(time.Minute).blocksDone(2)
-			w.happens("somebody deletes the engine's CRDs, and every execution with them", func() { w.Engine, w.Wave = missing, nil })
+			w.happens("a user deletes the engine's CRDs, and with them every execution", func() { w.Engine, w.Wave = missing, nil })
 			w.after(time.Minute).happens("they are installed again", func() { w.Engine = EngineState{} })
 			w.after(time.Minute).blocksDone(4)
 			w.analysis(experiment.VerdictNoGo)
@@ -329,7 +329,7 @@ func TestStories(t *testing.T) {
 		},
 		"cancelled after the engine is removed with the first wave": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.happens("somebody deletes the engine's CRDs, and every execution with them", func() {
+			w.happens("a user deletes the engine's CRDs, and with them every execution", func() {
 				w.Engine, w.Wave = EngineState{Problem: assayv1alpha1.ReasonEngineMissing, Message: "the cluster has no engine: install it",
 					Absent: true}, nil
 			})
@@ -341,7 +341,7 @@ func TestStories(t *testing.T) {
 			w.after(time.Minute).happens("suspend is set to false", func() { w.Run.Spec.Suspend = ptr.To(false) })
 			w.after(time.Minute).happens("suspend is set to true", func() { w.Run.Spec.Suspend = ptr.To(true) })
 			w.after(time.Minute).happens("suspend is set to false again", func() { w.Run.Spec.Suspend = ptr.To(false) })
-			w.after(time.Minute).happens("somebody suspends the execution in the engine", func() { w.Wave.Suspended = true })
+			w.after(time.Minute).happens("a user suspends the execution in the engine", func() { w.Wave.Suspended = true })
 		},
 		"cancel while blocks run": func(w *world) {
 			w.happens("the run is created", func() {})
@@ -349,7 +349,7 @@ func TestStories(t *testing.T) {
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
 			w.after(10 * time.Second).analysis(experiment.VerdictInconclusive)
 		},
-		"cancel while a block still writes what it measured": func(w *world) {
+		"cancel while a keeper still writes attempts": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(2)
 			w.happens("cancel is set to true", func() { w.Pods.Blocks, w.Run.Spec.Cancel = map[string]int{"node-a": 1}, ptr.To(true) })
@@ -357,28 +357,28 @@ func TestStories(t *testing.T) {
 			w.after(time.Minute).happens("the keeper writes two more attempts and ends", func() { w.Pods.Blocks, w.Ledger.Unread = nil, 2 })
 			w.after(5*time.Second).happens("the second analysis has read them", func() { w.Analyses[0].Ended, w.Ledger.Unread = true, 0 })
 		},
-		"the budget ends while a block writes, and its execution is deleted": func(w *world) {
+		"the budget ends while a block runs, and its execution is deleted": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(2)
 			w.after(2*time.Hour).happens("the budget is used up", func() { w.Pods.Blocks = map[string]int{"node-a": 1} })
-			w.happens("somebody deletes the execution", func() { w.Wave = nil })
+			w.happens("a user deletes the execution", func() { w.Wave = nil })
 			w.after(time.Minute).happens("the pod ends", func() { w.Pods.Blocks = nil })
 			w.analysis(experiment.VerdictInconclusive)
 		},
-		"cancel while the node of a block is away": func(w *world) {
+		"cancel while the node of a block is not ready": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(2)
-			w.happens("the node goes away and cancel is set to true", func() {
+			w.happens("the node becomes not ready and cancel is set to true", func() {
 				w.Nodes[0].Ready, w.Pods.Blocks, w.Run.Spec.Cancel = false, map[string]int{"node-a": 1}, ptr.To(true)
 			})
 			w.after(10 * time.Second).analysis(experiment.VerdictInconclusive)
 		},
-		"an execution that is collected before anybody saw its end": func(w *world) {
+		"an execution that is collected before its end is observed": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).happens("all blocks end, and the engine removes the execution with its analysis", func() {
 				w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open, w.Wave = 4, w.Ledger.Trials, nil, nil
 			})
-			w.after(time.Minute).happens("the engine removes that of the analysis too", func() { w.Analyses = nil })
+			w.after(time.Minute).happens("the engine removes the analysis as well", func() { w.Analyses = nil })
 			w.analysis(experiment.VerdictGo)
 		},
 		"an execution that is collected after its analysis": func(w *world) {
@@ -394,17 +394,17 @@ func TestStories(t *testing.T) {
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel, w.Ledger.Unread = ptr.To(true), 1 })
 			w.analysis(experiment.VerdictInconclusive)
 			for range maxAnalyses {
-				w.after(time.Minute).happens("the analysis ends, and one is still unread", func() { w.Analyses[len(w.Analyses)-1].Ended = true })
+				w.after(time.Minute).happens("the analysis ends, and one attempt is still unread", func() { w.Analyses[len(w.Analyses)-1].Ended = true })
 			}
 		},
-		"cancel a suspended run whose store is away": func(w *world) {
+		"cancel a suspended run whose store is unreachable": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.happens("suspend is set to true", func() { w.Run.Spec.Suspend = ptr.To(true) })
-			w.happens("the store goes away and cancel is set to true", func() {
+			w.happens("the store becomes unreachable and cancel is set to true", func() {
 				w.Run.Spec.Cancel = ptr.To(true)
 				w.Ledger.Problem, w.Ledger.Message = assayv1alpha1.ReasonLedgerUnreachable, "no answer"
 			})
-			w.happens("the store comes back; the engine says that the execution ended", func() {
+			w.happens("the store is reachable again; the engine ends the execution", func() {
 				w.Ledger.Problem, w.Ledger.Message = "", ""
 				w.Wave.Ended = true
 			})
@@ -412,7 +412,7 @@ func TestStories(t *testing.T) {
 		"the wall-clock budget ends first": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Hour).blocksDone(2)
-			w.after(time.Hour).happens("two hours are over", func() {})
+			w.after(time.Hour).happens("two hours have passed", func() {})
 			w.after(10 * time.Second).analysis(experiment.VerdictInconclusive)
 		},
 		"an image that cannot be pulled": func(w *world) {
@@ -423,90 +423,90 @@ func TestStories(t *testing.T) {
 			w.after(time.Minute).happens("a minute later", func() {})
 			w.after(time.Minute).happens("two minutes later", func() {})
 		},
-		"an image that comes back in time": func(w *world) {
+		"an image that is pulled after a failure": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.happens("the pod waits for its image", func() {
 				w.Pods = PodState{Alive: 1, Image: &ImageProblem{Image: "lab/scan:1", Message: "ImagePullBackOff", Scheduled: w.now}}
 			})
-			w.after(time.Minute).happens("the registry is back", func() { w.Pods.Image = nil })
+			w.after(time.Minute).happens("the registry is reachable again", func() { w.Pods.Image = nil })
 		},
-		"no room on the node": func(w *world) {
+		"a pod that is unschedulable for a while": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.happens("the scheduler finds no room", func() {
+			w.happens("no node has enough CPUs", func() {
 				w.Pods = PodState{Alive: 1, Unschedulable: "0/2 nodes are available: 2 Insufficient cpu."}
 			})
 			w.after(time.Minute).happens("another pod ends", func() { w.Pods.Unschedulable = "" })
 		},
-		"an analysis that is lost, and made up for": func(w *world) {
+		"an analysis that fails and is repeated": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(4)
 			w.happens("the execution ends without an analysis", func() { w.Wave.Ended, w.Wave.Message = true, "exit handler: OOMKilled" })
-			w.after(time.Minute).happens("that ends without one too", func() { w.Analyses[0].Ended = true })
+			w.after(time.Minute).happens("it also ends without an analysis", func() { w.Analyses[0].Ended = true })
 			w.after(time.Minute).analysis(experiment.VerdictGo)
 		},
-		"an analysis that never works": func(w *world) {
+		"an analysis that always fails": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(4)
 			w.happens("the execution ends without an analysis", func() { w.Wave.Ended = true })
 			for i := range maxAnalyses {
-				w.after(time.Minute).happens("that ends without one too", func() { w.Analyses[i].Ended, w.Analyses[i].Message = true, "OOMKilled" })
+				w.after(time.Minute).happens("it also ends without an analysis", func() { w.Analyses[i].Ended, w.Analyses[i].Message = true, "OOMKilled" })
 			}
 		},
-		"an execution that fails before it measures anything": func(w *world) {
+		"an execution that fails before the first attempt": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.happens("the engine gives up", func() {
+			w.happens("the execution fails", func() {
 				w.Wave.Ended, w.Wave.Message = true, `pods "scan-w000-block-1" is forbidden: serviceaccount "assay-executor" not found`
 			})
 		},
-		"a store that refuses the key of its namespace": func(w *world) {
+		"a store that rejects the credentials of the namespace": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.happens("the keepers give up, and the engine with them", func() {
+			w.happens("the keepers fail, and with them the execution", func() {
 				w.Wave.Ended, w.Wave.Message = true, "child 'scan-w000-1' failed"
 				w.Pods.LastWords = "write attempts: SignatureDoesNotMatch; correct the secret key in Secret lab/assay-ledger"
 			})
 		},
-		"an execution that somebody deletes": func(w *world) {
+		"an execution that a user deletes": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(1)
-			w.happens("somebody deletes the execution", func() { w.Wave.Deleting = true })
-			w.after(time.Second).happens("it is gone", func() { w.Wave = nil })
+			w.happens("a user deletes the execution", func() { w.Wave.Deleting = true })
+			w.after(time.Second).happens("its deletion completes", func() { w.Wave = nil })
 		},
-		"a run that is deleted while blocks run and the store is away": func(w *world) {
+		"a run that is deleted while blocks run and the store is unreachable": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).happens("the run is deleted", func() {
 				w.Pods.Alive = 2
 				w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable, Message: "no answer"}
 				w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
 			})
-			w.after(10*time.Second).happens("one pod is gone", func() { w.Pods.Alive = 1 })
-			w.after(10*time.Second).happens("the other too", func() { w.Pods.Alive = 0 })
+			w.after(10*time.Second).happens("one pod has ended", func() { w.Pods.Alive = 1 })
+			w.after(10*time.Second).happens("the other pod has ended", func() { w.Pods.Alive = 0 })
 		},
-		"a run that is deleted while the node of its pod is away": func(w *world) {
+		"a run that is deleted while the node of its pod is not ready": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).happens("the run is deleted", func() {
 				w.Pods = PodState{Alive: 1, Ending: []EndingPod{{Name: "scan-w000-block-1", Node: "node-a", By: w.now.Add(2 * time.Minute)}}}
 				w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
 			})
 			w.Wave = nil
-			w.after(4*time.Minute).happens("its time to end is long over", func() {})
-			w.after(time.Hour).happens("somebody deletes the pod by force", func() { w.Pods = PodState{} })
+			w.after(4*time.Minute).happens("its grace period has expired", func() {})
+			w.after(time.Hour).happens("a user deletes the pod with --force", func() { w.Pods = PodState{} })
 		},
-		"a run that goes away by itself": func(w *world) {
+		"a run that is deleted after its time to live": func(w *world) {
 			w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(4)
 			w.analysis(experiment.VerdictGo)
-			w.after(59*time.Minute).happens("an hour is almost over", func() {})
-			w.after(time.Minute).happens("an hour is over", func() {})
+			w.after(59*time.Minute).happens("59 minutes have passed", func() {})
+			w.after(time.Minute).happens("an hour has passed", func() {})
 		},
-		"a run that follows another one of the same name": func(w *world) {
+		"a run that follows an earlier run of the same name": func(w *world) {
 			w.Older = true
 			w.happens("the run is created", func() {})
-			w.after(time.Second).happens("the earlier run's execution is gone", func() { w.Older = false })
+			w.after(time.Second).happens("the earlier run's execution is deleted", func() { w.Older = false })
 		},
-		"an engine that does not run, and a pod that does not start": func(w *world) {
+		"an engine that does not run, and a pod without its Secret": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.happens("no engine is there", func() { w.Wave.Seen = false })
+			w.happens("the engine does not run", func() { w.Wave.Seen = false })
 			w.after(time.Minute).happens("a minute later", func() {})
 			w.happens("the engine starts; a pod lacks the Secret it mounts", func() {
 				w.Wave.Seen = true
@@ -515,9 +515,9 @@ func TestStories(t *testing.T) {
 			w.after(2*time.Minute).happens("two minutes later", func() {})
 			w.happens("the Secret is created", func() { w.Pods.Starting = nil })
 		},
-		"a reboot takes the sandbox of a block's pod while it starts": func(w *world) {
+		"a reboot destroys the sandbox of a block's pod while it starts": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.after(time.Minute).happens("the node starts again", func() {
+			w.after(time.Minute).happens("the node reboots", func() {
 				w.Pods = PodState{Alive: 2, Blocks: map[string]int{"node-a": 1, "node-b": 1}, Starting: &StartingPod{
 					Name: "scan-w000-block-1", Node: "node-a", Execution: "scan-w000", Scheduled: w.now.Add(-time.Second), Lost: w.now, Block: true}}
 			})
@@ -529,28 +529,28 @@ func TestStories(t *testing.T) {
 			w.happens("the node is ready", func() { w.ready("node-a", true) })
 			w.after(lookAtPods).happens("the engine has deleted the pod", func() { w.Pods = PodState{} })
 		},
-		"a reboot takes the sandbox of the analysis' pod while it starts": func(w *world) {
+		"a reboot destroys the sandbox of the analysis' pod while it starts": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.blocksDone(4)
-			w.after(time.Minute).happens("the node starts again", func() {
+			w.after(time.Minute).happens("the node reboots", func() {
 				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-w000-analyze-1", Node: "node-a", Execution: "scan-w000",
 					Scheduled: w.now.Add(-time.Second), Lost: w.now}}
 			})
 			w.after(2*time.Minute).happens("two minutes later", func() {})
-			w.happens("the execution and its pod are gone", func() { w.Wave, w.Pods = nil, PodState{} })
-			w.after(time.Minute).happens("that analysis' pod is lost too", func() {
+			w.happens("the execution and its pod are deleted", func() { w.Wave, w.Pods = nil, PodState{} })
+			w.after(time.Minute).happens("the sandbox of that analysis' pod is lost as well", func() {
 				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-w000-r1-analyze-1", Node: "node-a", Execution: w.Analyses[0].Name,
 					Scheduled: w.now, Lost: w.now}}
 			})
 			w.after(2*time.Minute).happens("two minutes later again", func() {})
 		},
-		"a pod that never starts, and one of another's execution": func(w *world) {
+		"a pod that never starts, and a pod of a foreign execution": func(w *world) {
 			w.happens("the run is created", func() {})
 			stuck := StartingPod{Name: "scan-w000-block-1", Node: "node-a", Execution: "scan-w000", Scheduled: w.now, Block: true}
 			w.happens("a ConfigMap that it mounts is deleted", func() { w.Pods = PodState{Alive: 1, Starting: &stuck} })
 			w.after(14*time.Minute).happens("14 minutes later", func() {})
 			w.after(time.Minute).happens("a minute later", func() {})
-			w.happens("another's pod says that it is the run's", func() {
+			w.happens("a foreign pod has the run's labels", func() {
 				w.Pods.Starting = &StartingPod{Name: "a", Node: "node-a", Execution: "another", Scheduled: w.now.Add(-time.Hour)}
 			})
 		},

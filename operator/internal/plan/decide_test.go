@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// accepted is a run whose experiment is frozen and of which nothing is planned yet.
+// accepted returns a run whose experiment is frozen and that has no wave yet.
 func accepted(t *testing.T, edit func(*world)) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -31,7 +31,7 @@ func accepted(t *testing.T, edit func(*world)) *world {
 	return w
 }
 
-// under is a run under way: its first wave runs on node-a.
+// under returns a run whose first wave runs on node-a.
 func under(t *testing.T, edit func(*world)) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -42,7 +42,7 @@ func under(t *testing.T, edit func(*world)) *world {
 
 func asIs(*world) {}
 
-// holds lets the run of the story hold nodes.
+// holds lets the run acquire the leases of nodes.
 func (w *world) holds(nodes ...string) {
 	for _, node := range nodes {
 		w.setLease(w.leaseOf(node).TakenBy(HolderOf(w.Run), false, lease.DefaultDuration, w.now))
@@ -51,24 +51,24 @@ func (w *world) holds(nodes ...string) {
 
 func (w *world) cancel() { w.Run.Spec.Cancel = ptr.To(true) }
 
-// allDone is a wave that the engine has ended, and all of whose blocks left their attempts and were analysed.
+// allDone ends the execution of a wave whose blocks have all been completed and analysed.
 func (w *world) allDone(verdict experiment.Verdict, valid int) {
 	w.Wave.Ended = true
 	w.allMeasured(verdict, valid)
 }
 
-// allMeasured is a ledger with the attempts of all blocks and their analysis.
+// allMeasured adds the attempts of all blocks and their analysis to the ledger.
 func (w *world) allMeasured(verdict experiment.Verdict, valid int) {
 	w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open = len(w.Ledger.Newest.Blocks), w.Ledger.Trials, nil
 	w.Ledger.Analysed, w.Ledger.Verdict = true, verdict
 	w.Ledger.Findings = design.Findings{Valid: valid, Lost: 4 - valid}
 }
 
-// unleased runs beside others.
+// unleased makes the run share nodes without leases.
 func unleased(w *world) { w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone }
 
-// What a run does where the stories do not pass: at the ends of its times, and where one of several conditions decides.
-func TestWhatIsDecided(t *testing.T) {
+// Cases at the limits of timeouts, and with several conditions of which one decides, which the stories do not cover.
+func TestDecide(t *testing.T) {
 	overdue := func(by time.Duration) func(*world) {
 		return func(w *world) {
 			w.cancel()
@@ -94,87 +94,87 @@ func TestWhatIsDecided(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// before is edited before the first wave starts, and change while it runs.
 		before, change func(*world)
-		// action is how the action begins, and says is in the message.
+		// action is the prefix of the action, and says is a part of the message.
 		action, says string
 	}{
-		"a block's pod that is overdue is not waited for": {asIs, overdue(podPatience), "analyse wave 0 again, try 1", ""},
-		"a block's pod that is almost overdue is":         {asIs, overdue(podPatience - time.Second), "<nil>", "1 block on node-a to end"},
-		"neither is an analysis that is overdue": {asIs, all(overdue(podPatience), func(w *world) {
+		"a block's pod after its deadline is ignored":  {asIs, overdue(podPatience), "analyse wave 0 again, try 1", ""},
+		"a block's pod before its deadline is awaited": {asIs, overdue(podPatience - time.Second), "<nil>", "1 block on node-a to end"},
+		"an analysis after its deadline is ignored": {asIs, all(overdue(podPatience), func(w *world) {
 			w.Pods.Blocks, w.Pods.Ending[0].Block = nil, false
 		}), "analyse wave 0 again, try 1", ""},
-		"a block beside one that is overdue is": {asIs, all(overdue(podPatience), func(w *world) {
+		"a second block on the node is awaited": {asIs, all(overdue(podPatience), func(w *world) {
 			w.Pods.Blocks = map[string]int{"node-a": 2}
 		}), "<nil>", "1 block on node-a to end"},
-		"so is one on another node": {asIs, all(overdue(podPatience), func(w *world) {
+		"a block on another node is awaited": {asIs, all(overdue(podPatience), func(w *world) {
 			w.Pods.Blocks["node-b"] = 1
 		}), "<nil>", "1 block on node-b to end"},
-		"and one beside an analysis that is overdue": {asIs, all(overdue(podPatience), func(w *world) {
+		"a block next to an analysis after its deadline is awaited": {asIs, all(overdue(podPatience), func(w *world) {
 			w.Pods.Ending[0].Block = false
 		}), "<nil>", "1 block on node-a to end"},
-		"a block that is almost overdue is waited for beside one that is": {asIs, all(overdue(podPatience), func(w *world) {
+		"a block before its deadline is awaited next to one after it": {asIs, all(overdue(podPatience), func(w *world) {
 			w.Pods.Blocks["node-b"] = 1
 			w.Pods.Ending = append(w.Pods.Ending, EndingPod{Name: "other", Node: "node-b", By: w.now, Block: true})
 		}), "<nil>", "1 block on node-b to end"},
 
-		"the engine may take half a minute to look at an execution": {asIs, func(w *world) {
+		"the engine has half a minute to start an execution": {asIs, func(w *world) {
 			w.Wave.Seen, w.Wave.CreatedAt = false, w.now.Add(-enginePatience+time.Second)
 		}, "<nil>", "execution scan-w000 is running"},
-		"after that people are told": {asIs, func(w *world) {
+		"after half a minute the message names the cause": {asIs, func(w *world) {
 			w.Wave.Seen, w.Wave.CreatedAt = false, w.now.Add(-enginePatience)
 		}, "<nil>", "execution scan-w000 in namespace lab has not been started by the engine: check that it runs"},
 
-		"an execution that somebody stops in the engine": {asIs, func(w *world) { w.Wave.Stopped = true },
+		"an execution that a user stops in the engine": {asIs, func(w *world) { w.Wave.Stopped = true },
 			"<nil>", "execution scan-w000 was stopped in the engine: the attempts so far will be analysed"},
-		"its analysis ends the run, which says its verdict": {asIs, func(w *world) {
+		"its analysis ends the run with the verdict": {asIs, func(w *world) {
 			w.Wave.Stopped = true
 			w.allDone(experiment.VerdictInconclusive, 2)
 		}, "", "verdict Inconclusive"},
 
-		"the next wave on the same node need not wait for the engine to end the execution": {asIs, func(w *world) {
+		"the next wave on the same node does not wait for the end of the execution": {asIs, func(w *world) {
 			w.allDone(experiment.VerdictInconclusive, 3)
 			w.Wave.Ended = false
 		}, "take the lease of node-a anew", ""},
 
-		"an analysis that comes before the blocks have run plans nothing beside them": {asIs, func(w *world) {
+		"an analysis before the blocks have run plans no further wave": {asIs, func(w *world) {
 			w.Ledger.Analysed, w.Ledger.Verdict = true, experiment.VerdictInconclusive
 			w.Ledger.Findings = design.Findings{Unrun: w.Ledger.Open}
 		}, "<nil>", "execution scan-w000 is running"},
-		"neither does one by which nothing is missing": {asIs, func(w *world) {
+		"an early analysis without missing blocks does not end the run": {asIs, func(w *world) {
 			w.Ledger.Analysed, w.Ledger.Verdict, w.Ledger.Findings = true, experiment.VerdictGo, design.Findings{Valid: 4}
 		}, "<nil>", "execution scan-w000 is running"},
-		"once the engine has ended the execution it counts": {asIs, func(w *world) {
+		"an early analysis counts after the end of the execution": {asIs, func(w *world) {
 			w.Ledger.Analysed, w.Ledger.Verdict, w.Wave.Ended = true, experiment.VerdictGo, true
 			w.Ledger.Findings = design.Findings{Unrun: w.Ledger.Open}
 		}, "take the lease of node-a anew", ""},
-		"the blocks of a run that has ended are ended": {asIs, all(blockRuns, (*world).end),
+		"running blocks of a finished run are terminated": {asIs, all(blockRuns, (*world).end),
 			"terminate scan-w000: the run has ended", ""},
-		"but not its execution, which the engine is about to end": {asIs, (*world).end, "<nil>", ""},
-		"nor a block that is told to end": {asIs, all(blockRuns, (*world).end, func(w *world) { w.Wave.Stopped = true }), "<nil>",
+		"an execution of a finished run without blocks is not terminated": {asIs, (*world).end, "<nil>", ""},
+		"a stopped execution is not terminated again": {asIs, all(blockRuns, (*world).end, func(w *world) { w.Wave.Stopped = true }), "<nil>",
 			""},
-		"an execution that the engine does not end goes with the budget": {asIs, all((*world).end, func(w *world) {
+		"an execution that the engine does not end is deleted after the budget": {asIs, all((*world).end, func(w *world) {
 			w.Wave.Stopped = true
 			w.after(w.Run.Spec.Budget.WallClock.Duration)
 		}), "delete scan-w000", ""},
 
-		"a lease that was given back": {asIs, func(w *world) { w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now)) },
+		"a released lease stops the wave": {asIs, func(w *world) { w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now)) },
 			"stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: the attempts so far"},
-		"a lease that the run has under another token": {asIs, func(w *world) {
+		"a lease with another token stops the wave": {asIs, func(w *world) {
 			w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now))
 			w.holds("node-a")
 		}, "stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: the attempts so far"},
-		"another run's lease that has the token of this one's": {asIs, func(w *world) {
+		"another run's lease with the same token stops the wave": {asIs, func(w *world) {
 			l := w.leaseOf("node-a")
 			l.Holder = w.other("thief", 0).Run
 			w.setLease(l)
 		}, "stop scan-w000: the lease of node node-a with token 1 is lost: lab/thief holds the node", ""},
 
-		"a node that only an earlier wave used is given back": {asIs, func(w *world) { w.holds("node-b") }, "drain the lease of node-b", "execution scan-w000 is running"},
-		"but not while a pod may still come to it":            {asIs, func(w *world) { w.holds("node-b"); w.Pods.Blocks = map[string]int{"": 1} }, "<nil>", ""},
+		"a node of only an earlier wave is drained":    {asIs, func(w *world) { w.holds("node-b") }, "drain the lease of node-b", "execution scan-w000 is running"},
+		"it is not drained while a pod is unscheduled": {asIs, func(w *world) { w.holds("node-b"); w.Pods.Blocks = map[string]int{"": 1} }, "<nil>", ""},
 
-		"suspended for long, a run gives its nodes to others":   {asIs, suspendedFor(suspendSettles), "stop scan-w000: spec.suspend is true and no block runs", ""},
-		"but not while a block runs":                            {asIs, all(suspendedFor(time.Hour), blockRuns), "<nil>", "no new block starts"},
-		"and one that holds no node has nothing to give":        {unleased, suspendedFor(time.Hour), "<nil>", "no new block starts"},
-		"one that is resumed in the same moment keeps its node": {asIs, suspendedFor(suspendSettles - time.Second), "<nil>", "no new block starts"},
+		"a long suspension stops the wave":                {asIs, suspendedFor(suspendSettles), "stop scan-w000: spec.suspend is true and no block runs", ""},
+		"a long suspension does not stop a running block": {asIs, all(suspendedFor(time.Hour), blockRuns), "<nil>", "no new block starts"},
+		"a long suspension without leases stops nothing":  {unleased, suspendedFor(time.Hour), "<nil>", "no new block starts"},
+		"a short suspension stops nothing":                {asIs, suspendedFor(suspendSettles - time.Second), "<nil>", "no new block starts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := under(t, tc.before)
@@ -187,8 +187,8 @@ func TestWhatIsDecided(t *testing.T) {
 	}
 }
 
-// A reason is added to the end of a run once.
-func TestHowARunEnds(t *testing.T) {
+// The reason of the ending is the first that applied.
+func TestDecide_EndingOfARun(t *testing.T) {
 	short := func(w *world) { w.now = w.now.Add(3 * time.Hour) }
 	for name, tc := range map[string]struct {
 		change          func(*world)
@@ -219,14 +219,14 @@ func TestHowARunEnds(t *testing.T) {
 	}
 }
 
-// A write that is postponed for the renewal of a lease ends nothing yet.
-func TestARunEndsOnceItsLastWriteIsDone(t *testing.T) {
+// If the renewal of a lease postpones the last write, the run ends only after that write.
+func TestDecide_RunEndsAfterItsLastWrite(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*world)
 		ends   bool
 	}{
-		"nothing is to be written": {func(w *world) { w.Wave.Ended = true; w.Pods.Blocks = map[string]int{"": 1} }, true},
-		"an execution is to be terminated": {func(w *world) {
+		"no write is pending": {func(w *world) { w.Wave.Ended = true; w.Pods.Blocks = map[string]int{"": 1} }, true},
+		"a termination is pending": {func(w *world) {
 			w.Pods.Image = &ImageProblem{Image: "lab/scan:1", Message: "ErrImagePull"}
 			w.Run.Status.Grace = &assayv1alpha1.GraceStatus{For: assayv1alpha1.GraceForImage, Since: metav1.NewTime(w.began)}
 			w.now = w.began.Add(time.Hour)
@@ -244,8 +244,8 @@ func TestARunEndsOnceItsLastWriteIsDone(t *testing.T) {
 	}
 }
 
-func TestWhenARunIsLookedAtAgain(t *testing.T) {
-	// expires is another run's lease of the only node that expires in a while.
+func TestDecide_RequeueAfter(t *testing.T) {
+	// expires gives another run a lease of the only node that expires after a duration.
 	expires := func(in time.Duration, busy string) func(*world) {
 		return func(w *world) {
 			w.Nodes = w.Nodes[:1]
@@ -258,17 +258,17 @@ func TestWhenARunIsLookedAtAgain(t *testing.T) {
 		change func(*world)
 		look   time.Duration
 	}{
-		"the node is taken for long":                        {expires(50*time.Second, ""), lookAtQueue},
-		"its lease expires in three seconds":                {expires(3*time.Second, ""), 3 * time.Second},
-		"its lease expires now, and a pod runs on":          {expires(0, "pod"), lookAtQueue},
-		"its lease expired a minute ago, and a pod runs on": {expires(-time.Minute, "pod"), lookAtQueue},
-		"the node is free since a moment, and an older run goes": {func(w *world) {
+		"the node is leased for long":                      {expires(50*time.Second, ""), lookAtQueue},
+		"its lease expires in three seconds":               {expires(3*time.Second, ""), 3 * time.Second},
+		"its lease expires now, and a pod still runs":      {expires(0, "pod"), lookAtQueue},
+		"its lease expired a minute ago, a pod still runs": {expires(-time.Minute, "pod"), lookAtQueue},
+		"the node was just released, and an older run waits": {func(w *world) {
 			expires(3*time.Second, "")(w)
 			w.setLease(w.Leases[0].Ended(lease.Released, w.now))
 			w.Waiting = []WaitingRun{w.other("older", -time.Hour)}
 		}, lookAtQueue},
 		"it holds a node, and plans a wave":       {func(w *world) { w.holds("node-a") }, 0},
-		"it holds none, and the store is away":    {func(w *world) { w.Ledger.Problem = assayv1alpha1.ReasonLedgerUnreachable }, testSettings.LedgerRetry},
+		"it holds none, and the store fails":      {func(w *world) { w.Ledger.Problem = assayv1alpha1.ReasonLedgerUnreachable }, testSettings.LedgerRetry},
 		"it holds none, and waits for a new node": {func(w *world) { w.Nodes = nil }, never},
 		"it has ended, and a block may still start": {func(w *world) {
 			w.holds("node-a")
@@ -285,16 +285,16 @@ func TestWhenARunIsLookedAtAgain(t *testing.T) {
 			got := Decide(w.Observed, testSettings, w.now)
 			after, again := got.LookAgain()
 			if again != (tc.look != never) || again && after != tc.look {
-				t.Errorf("%v (%s): looked at after %s (%v), want %s", got.Action, got.Message, after, again, tc.look)
+				t.Errorf("%v (%s): requeued after %s (%v), want %s", got.Action, got.Message, after, again, tc.look)
 			}
 		})
 	}
 	if after, again := (Decision{Ending: &Ending{}}).LookAgain(); !again || after != 0 {
-		t.Errorf("a run that ended is looked at after %s (%v), want at once: its time to live begins", after, again)
+		t.Errorf("a finished run is requeued after %s (%v), want at once, because its time to live begins", after, again)
 	}
 }
 
-func TestNodesOfARunThatStarts(t *testing.T) {
+func TestDecide_NodesOfAStartingRun(t *testing.T) {
 	resize := func(cpu, memory string) func(*world) {
 		return func(w *world) { w.Nodes = []Node{testNode("node-a", cpu, memory)} }
 	}
@@ -313,14 +313,14 @@ func TestNodesOfARunThatStarts(t *testing.T) {
 		change              func(*world)
 		action, says, lacks string
 	}{
-		"a node with just what a block and the engine's containers take": {resize("2050m", "1152Mi"), "take the lease of node-a", "", ""},
-		"a node with a thousandth of a CPU less":                         {resize("2049m", "1152Mi"), "<nil>", "has 2049m of cpu", ""},
-		"it holds two and wants one":                                     {func(w *world) { w.holds("node-a", "node-b") }, "drain the lease of node-b", "", ""},
-		"five are taken, and are named":                                  {many(5, taken), "<nil>", "node-4 is leased by", "more"},
-		"seven are taken, and five are named":                            {many(7, taken), "<nil>", "; 2 more nodes; this run", "node-5"},
-		"nobody can read the lease of one":                               {many(1, func(_ *world, node *Node) { node.LeaseDamaged = "no holder" }), "<nil>", "node-0 has an unreadable lease: no holder", ""},
-		"five are cordoned, and are named":                               {many(5, cordoned), "<nil>", "node-4 is cordoned", "more"},
-		"seven are cordoned, and five are named":                         {many(7, cordoned), "<nil>", "node-4 is cordoned and 2 more", "node-5"},
+		"a node that exactly fits a block and the engine's containers": {resize("2050m", "1152Mi"), "take the lease of node-a", "", ""},
+		"a node with 1 millicpu less":                                  {resize("2049m", "1152Mi"), "<nil>", "has 2049m of cpu", ""},
+		"it holds two and wants one":                                   {func(w *world) { w.holds("node-a", "node-b") }, "drain the lease of node-b", "", ""},
+		"five are leased, and are named":                               {many(5, taken), "<nil>", "node-4 is leased by", "more"},
+		"seven are leased, and five are named":                         {many(7, taken), "<nil>", "; 2 more nodes; this run", "node-5"},
+		"the lease of one is unreadable":                               {many(1, func(_ *world, node *Node) { node.LeaseDamaged = "no holder" }), "<nil>", "node-0 has an unreadable lease: no holder", ""},
+		"five are cordoned, and are named":                             {many(5, cordoned), "<nil>", "node-4 is cordoned", "more"},
+		"seven are cordoned, and five are named":                       {many(7, cordoned), "<nil>", "node-4 is cordoned and 2 more", "node-5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := accepted(t, tc.change)
@@ -333,15 +333,15 @@ func TestNodesOfARunThatStarts(t *testing.T) {
 	}
 }
 
-// The namespace of a run has its turn later for each node that it holds, and not for runs that no node fits.
-func TestTheTurnOfANamespace(t *testing.T) {
+// A namespace is ordered behind others for each node that its runs hold. Runs without a matching node do not count.
+func TestQueue_OrderOfNamespaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(w *world)
 		ahead  int
 	}{
-		"of two namespaces the older run's is first":      {asIs, 0},
-		"the other is first where one's own holds a node": {func(w *world) { w.takes("holder", "node-a") }, 1},
-		"an older run of one's own that fits nowhere is none": {func(w *world) {
+		"of two namespaces the older run's is first":       {asIs, 0},
+		"the other is first if the run's own holds a node": {func(w *world) { w.takes("holder", "node-a") }, 1},
+		"an older run of the namespace without a matching node does not count": {func(w *world) {
 			large := w.other("large", -time.Hour)
 			large.Placement.CPUs = 64
 			w.Waiting = append(w.Waiting, large)
@@ -361,8 +361,9 @@ func TestTheTurnOfANamespace(t *testing.T) {
 	}
 }
 
-// Only what would be expanded is counted as a try, and after two tries that killed the operator there is no third.
-func TestTriesToExpandAnExperiment(t *testing.T) {
+// Tries are counted only for runs whose experiment is expanded. After the maximum, which means that the operator crashed, there is no
+// further try.
+func TestDecide_AcceptanceTriesAreLimited(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change  func(w *world)
 		expands bool
@@ -371,7 +372,7 @@ func TestTriesToExpandAnExperiment(t *testing.T) {
 		"a run that is being deleted":       {func(w *world) { w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now)) }, false},
 		"a run that has ended":              {func(w *world) { w.end() }, false},
 		"a run that is cancelled":           {func(w *world) { w.cancel() }, false},
-		"a run whose ledger is away":        {func(w *world) { w.Ledger.Problem = assayv1alpha1.ReasonLedgerUnreachable }, false},
+		"a run with an unreachable ledger":  {func(w *world) { w.Ledger.Problem = assayv1alpha1.ReasonLedgerUnreachable }, false},
 		"a run that is accepted":            {func(w *world) { w.Ledger.Experiment = &experiment.Experiment{} }, false},
 		"a run that waits for its template": {func(w *world) { w.Template = nil }, false},
 	} {
@@ -394,20 +395,21 @@ func TestTriesToExpandAnExperiment(t *testing.T) {
 	}
 }
 
-// A run of a schedule reads and writes all of its series, so that the worst of templates would keep everybody's schedules waiting.
-func TestARunOfAScheduleAddsToSoManySeriesAtMost(t *testing.T) {
+// A run of a schedule reads and writes all of its series, so that a template with many metrics and points would delay the schedules of
+// other namespaces.
+func TestDecide_ScheduledRunWithTooManySeriesIsRejected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		points  int
 		gated   bool
 		owner   string
 		refused bool
 	}{
-		"as many as there may be":            {64, false, "BenchmarkSchedule", false},
-		"a point more":                       {65, false, "BenchmarkSchedule", true},
-		"as many points as a run may have":   {300, false, "BenchmarkSchedule", true},
-		"of which a gate follows one metric": {300, true, "BenchmarkSchedule", false},
-		"a run that nobody follows":          {300, false, "", false},
-		"a run of somebody else":             {300, false, "Experiment", false},
+		"the maximum number of points":   {64, false, "BenchmarkSchedule", false},
+		"one point more":                 {65, false, "BenchmarkSchedule", true},
+		"the maximum of points of a run": {300, false, "BenchmarkSchedule", true},
+		"a gate on one metric of them":   {300, true, "BenchmarkSchedule", false},
+		"a run without an owner":         {300, false, "", false},
+		"a run of another owner":         {300, false, "Experiment", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

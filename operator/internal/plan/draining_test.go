@@ -11,7 +11,7 @@ import (
 )
 
 // An operator may be replaced between draining a lease and releasing it, and the run may want the node after all.
-func TestWhatADrainingLeaseAllows(t *testing.T) {
+func TestDecide_DrainingLease(t *testing.T) {
 	drained := func(w *world) {
 		l := w.leaseOf("node-a")
 		l.Draining = true

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestWhoHasAPlaceInTheQueue(t *testing.T) {
+func TestDecide_PlaceInTheQueue(t *testing.T) {
 	othersHold := func(w *world) {
 		w.takes("first", "node-a")
 		w.takes("second", "node-b")
@@ -40,16 +40,16 @@ func TestWhoHasAPlaceInTheQueue(t *testing.T) {
 		want   *Place
 		reason string
 	}{
-		"a run that is about to take a node has none yet":     {nil, &Place{}, takes},
-		"a run whose nodes others hold":                       {edits{othersHold}, &Place{}, waits},
-		"behind one that came earlier":                        {edits{othersHold, beside("old", -time.Minute)}, &Place{1}, waits},
-		"before one that came later":                          {edits{othersHold, beside("new", time.Minute)}, &Place{}, waits},
-		"a run that holds a node":                             {edits{holds}, nil, begins},
-		"a run whose node is being tainted":                   {edits{holds, wholeNode}, nil, takes},
-		"a run that gives back a node it cannot use any more": {edits{holds, cordoned}, &Place{}, assayv1alpha1.ReasonReleasingLease},
-		"a run that no node matches":                          {edits{noNodes}, nil, assayv1alpha1.ReasonNoNodeMatches},
-		"a run whose ledger is away":                          {edits{othersHold, ledgerAway}, nil, away},
-		"a suspended run":                                     {edits{othersHold, suspended}, nil, assayv1alpha1.ReasonSuspended},
+		"a run that acquires a lease":          {nil, &Place{}, takes},
+		"a run whose nodes are leased":         {edits{othersHold}, &Place{}, waits},
+		"behind an older run":                  {edits{othersHold, beside("old", -time.Minute)}, &Place{1}, waits},
+		"before a younger run":                 {edits{othersHold, beside("new", time.Minute)}, &Place{}, waits},
+		"a run that holds a node":              {edits{holds}, nil, begins},
+		"a run whose node is being tainted":    {edits{holds, wholeNode}, nil, takes},
+		"a run that releases an unusable node": {edits{holds, cordoned}, &Place{}, assayv1alpha1.ReasonReleasingLease},
+		"a run that no node matches":           {edits{noNodes}, nil, assayv1alpha1.ReasonNoNodeMatches},
+		"a run whose ledger is unreachable":    {edits{othersHold, ledgerAway}, nil, away},
+		"a suspended run":                      {edits{othersHold, suspended}, nil, assayv1alpha1.ReasonSuspended},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

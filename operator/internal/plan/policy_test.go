@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
+func TestDecide_PolicyOfTheAdministrator(t *testing.T) {
 	node := Node{Name: "node-a", Ready: true,
 		Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi")}}
 	spec, template := testRun()
@@ -30,26 +30,26 @@ func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
 		reason   string
 		says     []string
 	}{
-		"a whole node": {
+		"an exclusive node": {
 			"default: {exclusive: [CPUs]}", false, 0, nil, assayv1alpha1.ReasonNotAllowed, []string{"spec.placement.exclusive is Node", "may have CPUs"},
 		},
-		"a node that is not opened to runs": {
+		"a node without the label of the policy": {
 			"nodeLabel: bench=yes", true, 0, nil, assayv1alpha1.ReasonNoNodeMatches, []string{"node-a has no label bench=yes", "administrator"},
 		},
-		"one run more than at a time": {
+		"more concurrent runs than allowed": {
 			"default: {maxRuns: 1}", true, 1, nil, assayv1alpha1.ReasonWaitingForTurn, []string{"1 other runs under way", "allows 1 at a time"},
 		},
-		"ledgers that are not summed up yet": {
+		"ledgers whose size is not computed yet": {
 			"default: {maxStored: 10Gi}", true, 0, nil, assayv1alpha1.ReasonLedgerFull, []string{"namespace lab", "is being computed"},
 		},
-		"ledgers that hold more than they may": {
+		"ledgers above the limits": {
 			"{default: {maxStored: 10Gi}, namespaces: {lab: {maxObjects: 1000}}}", true, 0, &Stored{Bytes: 11 << 30, Objects: 1000}, assayv1alpha1.ReasonLedgerFull,
 			[]string{"namespace lab", "11Gi of 10Gi", "1000 of 1000 objects", "remove the ledgers", "runs/lab/NAME/UID/"},
 		},
-		"ledgers that hold a byte less": {
+		"ledgers one byte below the limit": {
 			"default: {maxStored: 10Gi}", true, 0, &Stored{Bytes: 10<<30 - 1}, assayv1alpha1.ReasonTakingLease, []string{"taking node-a"},
 		},
-		"as many as at a time": {"default: {maxRuns: 2}", true, 1, nil, assayv1alpha1.ReasonTakingLease, []string{"taking node-a"}},
+		"as many runs as allowed": {"default: {maxRuns: 2}", true, 1, nil, assayv1alpha1.ReasonTakingLease, []string{"taking node-a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

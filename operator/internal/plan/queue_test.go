@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 )
 
-// crowd are many runs that wait for nodes which all are held.
+// crowd returns runs that wait for nodes with held leases.
 func crowd(runs, nodes int) *Observed {
 	out := &Observed{}
 	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
@@ -34,8 +34,8 @@ func crowd(runs, nodes int) *Observed {
 	return out
 }
 
-// With the queue at hand a decision takes no more memory however many runs wait.
-func TestADecisionDoesNotGrowWithTheRunsThatWait(t *testing.T) {
+// A decision with a precomputed queue allocates the same memory for any number of waiting runs.
+func TestQueue_GrantAllocatesTheSameForAnyLength(t *testing.T) {
 	allocations := func(runs int) float64 {
 		o := crowd(runs, 10)
 		queue := NewQueue(o, Settings{})
@@ -48,6 +48,6 @@ func TestADecisionDoesNotGrowWithTheRunsThatWait(t *testing.T) {
 	}
 	few, many := allocations(7), allocations(1001)
 	if many > few+2 {
-		t.Errorf("%.0f allocations with 1001 runs that wait and %.0f with 7", many, few)
+		t.Errorf("%.0f allocations with 1001 waiting runs and %.0f with 7", many, few)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 )
 
-// The lease of the first wave is older than the wave, which names its token.
-func TestASuspendedRunWhoseBlockDoesNotEndGivesItsNodeBack(t *testing.T) {
+// The lease of the first wave is older than the wave, which has its token.
+func TestDecide_SuspendedRunReleasesNodesAfterTheBudget(t *testing.T) {
 	for name, before := range map[string]time.Duration{
 		"its lease is as old as the wave": 0, "a millisecond older": time.Millisecond, "two seconds older": 2 * time.Second,
 	} {
@@ -26,20 +26,20 @@ func TestASuspendedRunWhoseBlockDoesNotEndGivesItsNodeBack(t *testing.T) {
 			})
 			w.after(w.Run.Spec.Budget.WallClock.Duration).happens("its budget is used up", func() {})
 			if !w.Wave.Stopped {
-				t.Errorf("its wave goes on:\n%s", w.log.String())
+				t.Errorf("its wave continues:\n%s", w.log.String())
 			}
 		})
 	}
 }
 
-func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
+func TestOverBudget_SuspendedTimeIsExcluded(t *testing.T) {
 	suspendedAt := func(after time.Duration) func(*world) {
 		return func(w *world) {
 			w.Run.Spec.Suspend, w.Wave.Suspended = ptr.To(true), true
 			w.Run.Status.SuspendedSince = ptr.To(metav1.NewTime(w.began.Add(after)))
 		}
 	}
-	// A block that does not end keeps its node.
+	// A block that does not end holds its node.
 	since := func(acquired time.Duration) func(*world) {
 		return func(w *world) {
 			w.Leases = []lease.Lease{{Node: "node-a", Holder: HolderOf(w.Run), Token: 1, Acquired: w.began.Add(acquired)}}
@@ -53,21 +53,21 @@ func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 		after time.Duration
 		over  bool
 	}{
-		"two hours of work":                                      {nil, 2 * time.Hour, true},
-		"the longest time there is":                              {[]func(*world){longest}, week, false},
-		"the longest time there is, and suspended":               {[]func(*world){longest, earlier, suspendedAt(4 * time.Hour)}, week, false},
-		"a second less":                                          {nil, 2*time.Hour - time.Second, false},
-		"suspended after an hour, for a week":                    {[]func(*world){suspendedAt(time.Hour)}, 170 * time.Hour, false},
-		"suspended before it began":                              {[]func(*world){suspendedAt(-time.Hour)}, 170 * time.Hour, false},
-		"three hours of five were suspended":                     {[]func(*world){earlier}, 5 * time.Hour, true},
-		"a second less, and three hours were suspended":          {[]func(*world){earlier}, 5*time.Hour - time.Second, false},
-		"three hours were suspended, and it is suspended again":  {[]func(*world){earlier, suspendedAt(4 * time.Hour)}, 170 * time.Hour, false},
-		"suspended after an hour, and the node is held for two":  {[]func(*world){since(0), suspendedAt(time.Hour)}, 2 * time.Hour, true},
-		"a second less, suspended, with the node":                {[]func(*world){since(0), suspendedAt(time.Hour)}, 2*time.Hour - time.Second, false},
-		"suspended again and again, and the node is never given": {[]func(*world){since(time.Minute), earlier}, 2*time.Hour + time.Minute, true},
-		"the node was given back meanwhile":                      {[]func(*world){since(4 * time.Hour), earlier}, 5*time.Hour - time.Second, false},
-		"a node that was taken before a wave was":                {[]func(*world){since(-time.Hour)}, time.Hour, false},
-		"and is held for the budget from the wave on":            {[]func(*world){since(-time.Hour), suspendedAt(time.Hour)}, 2 * time.Hour, true},
+		"two hours of work":                                     {nil, 2 * time.Hour, true},
+		"the maximum budget":                                    {[]func(*world){longest}, week, false},
+		"the maximum budget, and suspended":                     {[]func(*world){longest, earlier, suspendedAt(4 * time.Hour)}, week, false},
+		"a second less":                                         {nil, 2*time.Hour - time.Second, false},
+		"suspended after an hour, for a week":                   {[]func(*world){suspendedAt(time.Hour)}, 170 * time.Hour, false},
+		"suspended before it began":                             {[]func(*world){suspendedAt(-time.Hour)}, 170 * time.Hour, false},
+		"three hours of five were suspended":                    {[]func(*world){earlier}, 5 * time.Hour, true},
+		"a second less, and three hours were suspended":         {[]func(*world){earlier}, 5*time.Hour - time.Second, false},
+		"three hours were suspended, and it is suspended again": {[]func(*world){earlier, suspendedAt(4 * time.Hour)}, 170 * time.Hour, false},
+		"suspended after an hour, and the node is held for two": {[]func(*world){since(0), suspendedAt(time.Hour)}, 2 * time.Hour, true},
+		"a second less, suspended, with the node":               {[]func(*world){since(0), suspendedAt(time.Hour)}, 2*time.Hour - time.Second, false},
+		"suspended repeatedly, and the lease is not released":   {[]func(*world){since(time.Minute), earlier}, 2*time.Hour + time.Minute, true},
+		"the lease was released meanwhile":                      {[]func(*world){since(4 * time.Hour), earlier}, 5*time.Hour - time.Second, false},
+		"a lease older than the wave":                           {[]func(*world){since(-time.Hour)}, time.Hour, false},
+		"a lease older than the wave, held for the budget":      {[]func(*world){since(-time.Hour), suspendedAt(time.Hour)}, 2 * time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -84,19 +84,19 @@ func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 	}
 }
 
-// Nobody but a policy bounds a budget.
-func TestABlockOfTheLongestBudgetMayTakeItsTime(t *testing.T) {
+// Without a policy the budget has no limit.
+func TestDecide_MaximumBudgetDoesNotOverflow(t *testing.T) {
 	w := newWorld(t)
 	w.Run.Spec.Budget.WallClock.Duration = math.MaxInt64
 	w.happens("the run is created", func() {})
 	if w.Wave == nil || w.longest != math.MaxInt64 {
-		t.Errorf("a block of wave %v may take %s, want all the time there is", w.Wave, w.longest)
+		t.Errorf("a block of wave %v may take %s, want the maximum", w.Wave, w.longest)
 	}
 }
 
-// Who suspends a run while its blocks run, and resumes it between waves, takes the leases of its nodes anew with each: nobody else gets
+// A run that is suspended while its blocks run and resumed between waves retakes its leases with each wave, so that no other run can acquire
 // them in between.
-func TestARunThatIsSuspendedFromWaveToWaveGivesItsNodesBack(t *testing.T) {
+func TestDecide_RepeatedSuspensionReleasesNodes(t *testing.T) {
 	w := newWorld(t)
 	adaptive(400, "1%")(&w.Run.Spec)
 	w.happens("the run is created", func() {})

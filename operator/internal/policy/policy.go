@@ -1,5 +1,5 @@
-// Package policy holds what an administrator allows the runs of each namespace. It is pure. Without a policy everything that the
-// API allows is allowed.
+// Package policy implements the administrator's limits on the runs of each namespace. It is pure. Without a policy, every value that the
+// API accepts is allowed.
 package policy
 
 import (
@@ -15,38 +15,38 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Policy is the administrator's file.
+// Policy is the content of the administrator's policy file.
 type Policy struct {
 	// NodeLabel is the label, as key or key=value, that a node must have for any run to use it. Empty opens every node.
 	NodeLabel string `json:"nodeLabel,omitempty"`
-	// Default holds for namespaces that Namespaces does not name, and for what a namespace leaves out.
+	// Default applies to namespaces without an entry in Namespaces, and to fields that such an entry omits.
 	Default Limits `json:"default,omitzero"`
-	// Namespaces have limits of their own.
+	// Namespaces holds the limits of individual namespaces, by name.
 	Namespaces map[string]Limits `json:"namespaces,omitempty"`
 }
 
-// Limits are what the runs of a namespace may ask for. What is left out is not limited.
+// Limits are the limits for the runs of one namespace. An omitted field means no limit.
 type Limits struct {
-	// MaxNodes is the most that spec.placement.maxNodes may be, and MaxCPUs the most CPUs of a block.
+	// MaxNodes limits spec.placement.maxNodes, and MaxCPUs the CPUs of a block.
 	MaxNodes *int32 `json:"maxNodes,omitempty"`
 	MaxCPUs  *int32 `json:"maxCpus,omitempty"`
-	// MaxMemory is the most memory of a block.
+	// MaxMemory limits the memory of a block.
 	MaxMemory *resource.Quantity `json:"maxMemory,omitempty"`
-	// MaxWallClock is the longest budget.
+	// MaxWallClock limits spec.budget.wallClock.
 	MaxWallClock *metav1.Duration `json:"maxWallClock,omitempty"`
-	// MaxRuns is how many runs of the namespace may have begun and not ended; further ones wait.
+	// MaxRuns limits the active runs of the namespace; further runs wait.
 	MaxRuns *int32 `json:"maxRuns,omitempty"`
-	// MaxStored is how many bytes the ledgers of the namespace may hold, and MaxObjects how many objects, for another run to begin.
+	// MaxStored (bytes) and MaxObjects limit the ledgers of the namespace; at the limit no further run starts.
 	MaxStored  *resource.Quantity `json:"maxStored,omitempty"`
 	MaxObjects *int32             `json:"maxObjects,omitempty"`
-	// Exclusive are the values that spec.placement.exclusive may have.
+	// Exclusive lists the allowed values of spec.placement.exclusive.
 	Exclusive []assayv1alpha1.Exclusivity `json:"exclusive,omitempty"`
-	// History is what stays of the histories of the namespace; left out and empty are all of it.
+	// History is the retention of the namespace's histories; omitted or empty means unlimited.
 	History *History `json:"history,omitempty"`
 }
 
-// History is how long the points of a history stay: all of them for Full, then one of every Every, and after Thinned none. What a change
-// rests on stays in any case.
+// History is the retention of a history's points: all points for Full, then one per Every until Thinned, then none. Points that a detected
+// change refers to are always retained.
 type History struct {
 	Full    metav1.Duration `json:"full,omitzero"`
 	Every   metav1.Duration `json:"every,omitzero"`
@@ -55,11 +55,11 @@ type History struct {
 
 var exclusivities = []assayv1alpha1.Exclusivity{assayv1alpha1.ExclusiveNode, assayv1alpha1.ExclusiveCPUs, assayv1alpha1.ExclusiveNone}
 
-// Parse reads a policy. A field that nobody knows is an error: it would limit nothing.
+// Parse reads a policy. An unknown field is an error, because a misspelled limit would not take effect.
 func Parse(raw []byte) (*Policy, error) {
 	var out Policy
 	if err := yaml.UnmarshalStrict(raw, &out); err != nil {
-		return nil, fmt.Errorf("the policy cannot be read: %w", err)
+		return nil, fmt.Errorf("invalid policy: %w", err)
 	}
 	if err := out.Default.check("default"); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (l Limits) check(field string) error {
 	return nil
 }
 
-// Of are the limits of a namespace.
+// Of returns the limits of a namespace.
 func (p *Policy) Of(namespace string) Limits {
 	if p == nil {
 		return Limits{}
@@ -116,7 +116,7 @@ func (p *Policy) Of(namespace string) Limits {
 	return out
 }
 
-// Refuses lists what of a run the policy does not allow, with the field; empty when it allows all of it.
+// Refuses lists the fields of a run that exceed the policy, with the allowed values; empty if the policy allows the run.
 func (p *Policy) Refuses(namespace string, spec *assayv1alpha1.BenchmarkRunSpec) string {
 	limits := p.Of(namespace)
 	var parts []string
@@ -159,16 +159,16 @@ func (p *Policy) Opens(labels map[string]string) bool {
 	return ok && (!valued || value == wanted)
 }
 
-// Counts reports whether the runs of a namespace that are under way are limited.
+// Counts reports whether the policy limits the active runs of a namespace.
 func (p *Policy) Counts(namespace string) bool { return p.Of(namespace).MaxRuns != nil }
 
-// BoundsStorage reports whether the policy limits what the ledgers of a namespace hold.
+// BoundsStorage reports whether the policy limits the size of a namespace's ledgers.
 func (p *Policy) BoundsStorage(namespace string) bool {
 	limits := p.Of(namespace)
 	return limits.MaxStored != nil || limits.MaxObjects != nil
 }
 
-// OverStored describes how a namespace's ledgers hold as much as they may, or more; empty when another run may begin.
+// OverStored describes the exceeded storage limits of a namespace; empty if another run may start.
 func (p *Policy) OverStored(namespace string, bytes int64, objects int) string {
 	limits := p.Of(namespace)
 	var parts []string
@@ -184,7 +184,7 @@ func (p *Policy) OverStored(namespace string, bytes int64, objects int) string {
 	return fmt.Sprintf("the ledgers of namespace %s hold %s that the administrator allows", namespace, strings.Join(parts, " and "))
 }
 
-// Full reports whether a namespace has as many runs under way as it may.
+// Full reports whether a namespace has reached its limit of active runs.
 func (p *Policy) Full(namespace string, underWay int) (most int32, full bool) {
 	limits := p.Of(namespace)
 	if limits.MaxRuns == nil {

@@ -18,7 +18,7 @@ namespaces:
   perf: {maxNodes: 10, exclusive: [Node, CPUs, None]}
 `
 
-func TestWhatAnAdministratorAllows(t *testing.T) {
+func TestPolicy_LimitsOfNamespacesApply(t *testing.T) {
 	policy, err := Parse([]byte(file))
 	if err != nil {
 		t.Fatal(err)
@@ -35,14 +35,14 @@ func TestWhatAnAdministratorAllows(t *testing.T) {
 		edit      func(*assayv1alpha1.BenchmarkRunSpec)
 		says      []string
 	}{
-		"a modest run":                         {policy, "team", func(*assayv1alpha1.BenchmarkRunSpec) {}, nil},
-		"a whole node":                         {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = "Node" }, []string{"spec.placement.exclusive is Node", "namespace team", "CPUs, None"}},
-		"a whole node where that is allowed":   {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = "Node" }, nil},
-		"a hundred nodes":                      {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, []string{"spec.placement.maxNodes is 100", "at most 2"}},
-		"what a namespace leaves out":          {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.CPUs = 64 }, []string{"spec.placement.cpus is 64", "at most 8"}},
-		"a node's memory":                      {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Memory = resource.MustParse("4T") }, []string{"spec.placement.memory is 4T", "at most 16Gi"}},
-		"ten years":                            {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Budget.WallClock.Duration = 87600 * time.Hour }, []string{"spec.budget.wallClock is 87600h0m0s", "at most 4h0m0s"}},
-		"no policy allows what the API allows": {nil, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, nil},
+		"a modest run":                       {policy, "team", func(*assayv1alpha1.BenchmarkRunSpec) {}, nil},
+		"a whole node":                       {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = "Node" }, []string{"spec.placement.exclusive is Node", "namespace team", "CPUs, None"}},
+		"a whole node where that is allowed": {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = "Node" }, nil},
+		"a hundred nodes":                    {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, []string{"spec.placement.maxNodes is 100", "at most 2"}},
+		"default limit for an omitted field": {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.CPUs = 64 }, []string{"spec.placement.cpus is 64", "at most 8"}},
+		"a node's memory":                    {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Memory = resource.MustParse("4T") }, []string{"spec.placement.memory is 4T", "at most 16Gi"}},
+		"ten years":                          {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Budget.WallClock.Duration = 87600 * time.Hour }, []string{"spec.budget.wallClock is 87600h0m0s", "at most 4h0m0s"}},
+		"no policy means no limit":           {nil, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestWhatAnAdministratorAllows(t *testing.T) {
 	}
 }
 
-func TestWhatStaysOfHistories(t *testing.T) {
+func TestPolicy_HistoryRetentionOfNamespaces(t *testing.T) {
 	policy, err := Parse([]byte(`
 default: {history: {full: 8760h, every: 168h, thinned: 43800h}}
 namespaces:
@@ -88,7 +88,7 @@ namespaces:
 	for name, want := range map[string]History{
 		"any":     hours(8760, 168, 43800),
 		"limited": hours(8760, 168, 43800),
-		"all":     {}, // Nothing of the default is added to what a namespace has of its own.
+		"all":     {}, // The retention of a namespace replaces the default as a whole.
 		"short":   hours(24, 24, 0),
 	} {
 		if got := policy.Of(name).History; got == nil || *got != want {
@@ -101,7 +101,7 @@ namespaces:
 	}
 }
 
-func TestAPolicyThatSaysNothingClearIsRefused(t *testing.T) {
+func TestParse_InvalidPolicyIsRejected(t *testing.T) {
 	for text, says := range map[string]string{
 		"maxNode: 2":                       "unknown field",
 		"default: {maxNodes: -1}":          "default.maxNodes -1",

@@ -11,15 +11,15 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Answer is whether a run can have what it asks for.
+// Answer lists a run's unmet requirements on machines.
 type Answer struct {
-	// Unmet are demands that no machine meets: the run could not measure anything. Each says why of every machine.
+	// Unmet are requirements that no machine meets, with the reason for each machine; the run could not measure.
 	Unmet []string `json:"unmet,omitempty"`
-	// Notes are wishes that no machine is known to meet, and demands that only a block can find out about.
+	// Notes are preferences that no machine is known to meet, and requirements that only a running block can verify.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Ask sets a run's demands against the machines. A demand is met if some machine that the run may use meets it.
+// Ask compares a run's requirements with the machines. A requirement is met if any eligible machine meets it.
 func Ask(spec *assayv1alpha1.BenchmarkRunSpec, machines []Machine) Answer {
 	var out Answer
 	eligible := out.place(spec, machines)
@@ -39,7 +39,7 @@ func Ask(spec *assayv1alpha1.BenchmarkRunSpec, machines []Machine) Answer {
 	return out
 }
 
-// judge reports whether a machine meets a demand, and what was found.
+// judge reports whether a machine meets a requirement, and the value that was found.
 type judge func(m *Machine) (Support, string)
 
 func exclusive(m *Machine) (Support, string) {
@@ -57,7 +57,7 @@ func required(key, want string) judge {
 	}
 }
 
-// place keeps the machines that the run may use and that are large enough.
+// place returns the machines that the run may use and that are large enough.
 func (a *Answer) place(spec *assayv1alpha1.BenchmarkRunSpec, machines []Machine) []*Machine {
 	var out []*Machine
 	var reasons []string
@@ -98,18 +98,18 @@ func (a *Answer) demand(what string, machines []*Machine, meets judge) {
 	case No:
 		a.Unmet = append(a.Unmet, what+": "+reasons)
 	case Unknown:
-		a.Notes = append(a.Notes, what+": only a block can show it ("+reasons+")")
+		a.Notes = append(a.Notes, what+": only a running block can verify it ("+reasons+")")
 	case Yes:
 	}
 }
 
 func (a *Answer) wish(what string, machines []*Machine, meets judge) {
 	if best, reasons := poll(machines, meets); best != Yes {
-		a.Notes = append(a.Notes, what+": the run starts without it, and its attempts record what they really had ("+reasons+")")
+		a.Notes = append(a.Notes, what+": the run starts without it, and its attempts record the actual values ("+reasons+")")
 	}
 }
 
-// poll is the best support among the machines and, unless one meets it, what was found on each.
+// poll returns the best support among the machines and, unless one meets the requirement, the finding of each.
 func poll(machines []*Machine, meets judge) (Support, string) {
 	best := No
 	var reasons []string

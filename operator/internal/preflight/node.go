@@ -8,26 +8,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// KubeletConfig is the part of a kubelet's configuration that isolation depends on.
+// KubeletConfig is the part of a kubelet's configuration that affects isolation.
 type KubeletConfig struct {
 	CPUManagerPolicy string `json:"cpuManagerPolicy"`
 	FailSwapOn       *bool  `json:"failSwapOn"`
 }
 
-// staticHow is how a node gets a static CPU manager.
+// staticHow describes how to enable the static CPU manager.
 const staticHow = "in the kubelet's configuration set cpuManagerPolicy: static and reserve CPU with kubeReserved or reservedSystemCPUs, " +
 	"drain the node, delete /var/lib/kubelet/cpu_manager_state, restart the kubelet"
 
-// lookHow is how one learns what only a look from inside tells.
-const lookHow = "environment.require makes every block look"
+// lookHow is the remedy for properties that the API does not report.
+const lookHow = "environment.require makes every block check"
 
-// FromNode judges a node by what the API tells. Config is nil where the kubelet's configuration could not be read; why says
-// how that failed.
+// FromNode derives the findings of a node from the API. Config is nil if the kubelet's configuration could not be read; why is the
+// error.
 func FromNode(node *corev1.Node, config *KubeletConfig, why error) Machine {
 	allocatable := node.Status.Allocatable
 	m := Machine{
 		Name: node.Name, labels: node.Labels, memory: allocatable.Memory().Value(),
-		// Part of a CPU is no CPU of its own.
+		// Round down, because a block uses whole CPUs.
 		cpus:        allocatable.Cpu().MilliValue() / 1000,
 		environment: map[string]string{"kernelRelease": node.Status.NodeInfo.KernelVersion},
 	}
@@ -48,7 +48,7 @@ func (m *Machine) static(config *KubeletConfig, why error) {
 	switch {
 	case config == nil:
 		m.add(ExclusiveCPUs, Unknown, fmt.Sprintf("the kubelet's configuration could not be read: %v", why),
-			"allow get on nodes/proxy, or set placement.requireStaticCPUManager: a block without CPUs of its own then runs no trial")
+			"allow get on nodes/proxy, or set placement.requireStaticCPUManager: a block without exclusive CPUs then runs no trial")
 	case config.CPUManagerPolicy == "static":
 		m.add(ExclusiveCPUs, yesIf(m.cpus > 0), "cpuManagerPolicy is static", "reserve less CPU for the system: no whole CPU is left")
 	default:
@@ -79,7 +79,7 @@ func (m *Machine) available(node *corev1.Node) {
 	}
 }
 
-// labelled judges a claim by a label of node-feature-discovery.
+// labelled derives a claim from a label of node-feature-discovery.
 func (m *Machine) labelled(claim Claim, label, want, require string) {
 	value, ok := m.labels[label]
 	if !ok {

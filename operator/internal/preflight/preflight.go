@@ -1,5 +1,5 @@
-// Package preflight reports which isolation a machine can give before anything is measured on it, and how to get what it
-// cannot. It is pure: what was read comes in, findings go out.
+// Package preflight reports which isolation a machine supports before a run measures on it, and how to enable the rest. It is pure: it
+// receives surveys and returns findings.
 package preflight
 
 import (
@@ -20,60 +20,60 @@ const (
 	Unknown Support = "unknown"
 )
 
-// Claim is something that one may want to say of a machine that measures.
+// Claim is a property of a machine that affects measurements.
 type Claim string
 
 // Claims, in the order in which they are shown.
 const (
-	// ExclusiveCPUs: a block can have CPUs that nobody else uses.
+	// ExclusiveCPUs: a block can have CPUs that no other process uses.
 	ExclusiveCPUs Claim = "exclusiveCPUs"
-	// WholeCPUs: there are CPUs that a block can ask for.
+	// WholeCPUs: there are whole CPUs that a block can request.
 	WholeCPUs Claim = "wholeCPUs"
-	// Available: blocks can start there at all.
+	// Available: blocks can be scheduled there.
 	Available Claim = "available"
-	// CgroupV2: the kernel tells of each pod how long it waited and for what.
+	// CgroupV2: the kernel reports for each pod how long it waited for each resource.
 	CgroupV2 Claim = "cgroupV2"
 	// FixedGovernor: the clock does not follow the load.
 	FixedGovernor Claim = "fixedGovernor"
-	// NoTurbo: the clock does not depend on what the other cores do.
+	// NoTurbo: the clock frequency does not depend on the load of other cores.
 	NoTurbo Claim = "noTurbo"
-	// NoSMT: no sibling shares the core.
+	// NoSMT: no sibling thread shares the core.
 	NoSMT Claim = "noSMT"
-	// HugepagesOnRequest: who gets huge pages does not depend on luck.
+	// HugepagesOnRequest: a program gets huge pages only if it requests them.
 	HugepagesOnRequest Claim = "hugepagesOnRequest"
-	// Pressure: waiting for memory and disks can be read.
+	// Pressure: stall times for memory and disks are readable.
 	Pressure Claim = "pressure"
-	// NoSwap: memory stays memory.
+	// NoSwap: memory is not swapped to disk.
 	NoSwap Claim = "noSwap"
-	// NoSteal: the hypervisor takes no time now.
+	// NoSteal: the hypervisor takes no CPU time at present.
 	NoSteal Claim = "noSteal"
-	// Quiet: nothing else uses the CPUs now.
+	// Quiet: no other work uses the CPUs at present.
 	Quiet Claim = "quiet"
 )
 
-// Finding is what is known of one claim.
+// Finding is the result for one claim.
 type Finding struct {
 	Claim     Claim   `json:"claim"`
 	Supported Support `json:"supported"`
-	// Found is what was read, in words.
+	// Found is the observed value, as text.
 	Found string `json:"found"`
-	// How to get it; empty when it is there.
+	// How is the remedy; empty if the claim is supported.
 	How string `json:"how,omitempty"`
 }
 
-// Machine is what was found of one machine.
+// Machine holds the findings of one machine.
 type Machine struct {
 	Name     string    `json:"name"`
 	Findings []Finding `json:"findings"`
 
-	// environment holds what a block would find, as far as it is known.
+	// environment is the fingerprint that a block would record, as far as it is known.
 	environment map[string]string
-	// cpus are whole ones, memory is in bytes: what a block can ask for.
+	// cpus (whole) and memory (bytes) are the resources that a block can request.
 	cpus, memory int64
 	labels       map[string]string
 }
 
-// Finding is what is known of one claim.
+// Finding returns the result for a claim; Unknown if it was not checked.
 func (m *Machine) Finding(claim Claim) Finding {
 	if i := slices.IndexFunc(m.Findings, func(f Finding) bool { return f.Claim == claim }); i >= 0 {
 		return m.Findings[i]
@@ -88,10 +88,10 @@ func (m *Machine) add(claim Claim, supported Support, seen, how string) {
 	m.Findings = append(m.Findings, Finding{claim, supported, seen, how})
 }
 
-// SurveySchema identifies what `assay-runner probe` prints.
+// SurveySchema is the schema of the output of `assay-runner probe`.
 const SurveySchema = "assay.dev/survey/v1alpha1"
 
-// Survey is what the runner sees of a machine.
+// Survey is the output of `assay-runner probe`.
 type Survey struct {
 	Schema      string             `json:"schema"`
 	Environment record.Environment `json:"environment"`
@@ -99,7 +99,7 @@ type Survey struct {
 	Noise       record.Noise       `json:"noise"`
 }
 
-// ParseSurvey reads what `assay-runner probe` printed.
+// ParseSurvey parses the output of `assay-runner probe`.
 func ParseSurvey(raw []byte) (*Survey, error) {
 	var survey Survey
 	if err := json.Unmarshal(raw, &survey); err != nil {

@@ -32,7 +32,7 @@ func bare() *Survey {
 	}
 }
 
-func TestWhatTheRunnerSees(t *testing.T) {
+func TestFromSurvey_Findings(t *testing.T) {
 	cases := map[string]struct {
 		edit  func(*Survey)
 		claim Claim
@@ -40,22 +40,22 @@ func TestWhatTheRunnerSees(t *testing.T) {
 		seen  string
 		how   string
 	}{
-		"CPUs of its own":             {nil, ExclusiveCPUs, Yes, "isolates CPU 3", ""},
+		"exclusive CPUs":              {nil, ExclusiveCPUs, Yes, "isolates CPU 3", ""},
 		"CPUs that others may use":    {func(s *Survey) { s.Isolation = record.Isolation{Level: "Shared", Reason: "so may others"} }, ExclusiveCPUs, No, "Shared: so may others", "isolcpus"},
-		"nobody knows whose CPUs":     {func(s *Survey) { s.Isolation.Level = "Unknown" }, ExclusiveCPUs, Unknown, "Unknown", "isolcpus"},
+		"unknown CPU sharing":         {func(s *Survey) { s.Isolation.Level = "Unknown" }, ExclusiveCPUs, Unknown, "Unknown", "isolcpus"},
 		"a single CPU":                {func(s *Survey) { s.Environment.Hard["onlineCpus"] = 1.0 }, WholeCPUs, No, "1 CPUs", "two CPUs"},
 		"the old cgroups":             {func(s *Survey) { s.Environment.Hard["cgroupVersion"] = 1.0 }, CgroupV2, No, "cgroupVersion is 1", "unified"},
 		"a governor that saves":       {func(s *Survey) { s.Environment.Hard["governor"] = "powersave" }, FixedGovernor, No, "powersave", "cpupower"},
 		"a guest knows no governor":   {func(s *Survey) { delete(s.Environment.Hard, "governor") }, FixedGovernor, Unknown, "does not report governor", "host decides"},
 		"turbo is on":                 {func(s *Survey) { s.Environment.Hard["turbo"] = true }, NoTurbo, No, "turbo is true", "no_turbo"},
 		"siblings":                    {func(s *Survey) { s.Environment.Hard["smt"] = true }, NoSMT, No, "smt is true", "sibling"},
-		"huge pages for whoever":      {func(s *Survey) { s.Environment.Hard["transparentHugepages"] = "always" }, HugepagesOnRequest, No, "always", "madvise"},
-		"huge pages for nobody":       {func(s *Survey) { s.Environment.Hard["transparentHugepages"] = "never" }, HugepagesOnRequest, Yes, "never", ""},
+		"huge pages always":           {func(s *Survey) { s.Environment.Hard["transparentHugepages"] = "always" }, HugepagesOnRequest, No, "always", "madvise"},
+		"huge pages never":            {func(s *Survey) { s.Environment.Hard["transparentHugepages"] = "never" }, HugepagesOnRequest, Yes, "never", ""},
 		"no pressure readings":        {func(s *Survey) { s.Noise.PressureCPUSeconds = nil }, Pressure, No, "absent", "psi=1"},
 		"swap":                        {func(s *Survey) { s.Environment.Soft["swapTotalBytes"] = float64(2 << 30) }, NoSwap, No, "2147483648", "swapoff"},
-		"a hypervisor that takes":     {func(s *Survey) { s.Noise.StealRatio = ptr.To(0.05) }, NoSteal, No, "5.0 %", "dedicated"},
-		"somebody at work":            {func(s *Survey) { s.Noise.OtherWorkRatio = ptr.To(0.4) }, Quiet, No, "40.0 %", "top"},
-		"a window too short to tell":  {func(s *Survey) { s.Noise.OtherWorkRatio = nil }, Quiet, Unknown, "does not report", "top"},
+		"steal time":                  {func(s *Survey) { s.Noise.StealRatio = ptr.To(0.05) }, NoSteal, No, "5.0 %", "dedicated"},
+		"other work":                  {func(s *Survey) { s.Noise.OtherWorkRatio = ptr.To(0.4) }, Quiet, No, "40.0 %", "top"},
+		"a window that is too short":  {func(s *Survey) { s.Noise.OtherWorkRatio = nil }, Quiet, Unknown, "does not report", "top"},
 		"a quiet machine":             {nil, Quiet, Yes, "1.0 %", ""},
 		"a claim that does not exist": {nil, Claim("fast"), Unknown, "not checked", ""},
 	}
@@ -86,7 +86,7 @@ func node(edit func(*corev1.Node)) *corev1.Node {
 	return out
 }
 
-func TestWhatTheAPITells(t *testing.T) {
+func TestFromNode_Findings(t *testing.T) {
 	static := &KubeletConfig{CPUManagerPolicy: "static", FailSwapOn: ptr.To(true)}
 	label := func(key, value string) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Labels["feature.node.kubernetes.io/"+key] = value }
@@ -100,23 +100,23 @@ func TestWhatTheAPITells(t *testing.T) {
 		seen   string
 		how    string
 	}{
-		"a static CPU manager":                 {config: static, claim: ExclusiveCPUs, want: Yes, seen: "static"},
-		"the default CPU manager":              {config: &KubeletConfig{CPUManagerPolicy: "none"}, claim: ExclusiveCPUs, want: No, seen: `"none"`, how: "cpu_manager_state"},
-		"a kubelet one may not ask":            {why: errors.New("nodes/proxy is forbidden"), claim: ExclusiveCPUs, want: Unknown, seen: "forbidden", how: "nodes/proxy"},
-		"whole CPUs are rounded down":          {config: static, claim: WholeCPUs, want: Yes, seen: "3 whole of 3800m"},
-		"a static manager without CPUs":        {edit: func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("800m") }, config: static, claim: ExclusiveCPUs, want: No, seen: "static", how: "no whole CPU"},
-		"part of a CPU is not a whole one":     {edit: func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("800m") }, config: static, claim: WholeCPUs, want: No, seen: "0 whole", how: "larger node"},
-		"a node that is ready":                 {config: static, claim: Available, want: Yes, seen: "ready"},
-		"a node that is not":                   {edit: func(n *corev1.Node) { n.Status.Conditions = nil }, claim: Available, want: No, seen: "not ready", how: "kubectl describe node node-a"},
-		"a cordoned node":                      {edit: func(n *corev1.Node) { n.Spec.Unschedulable = true }, claim: Available, want: No, seen: "cordoned", how: "uncordon node-a"},
-		"a tainted node":                       {edit: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}} }, claim: Available, want: Unknown, seen: "gpu=yes:NoSchedule", how: "tolerations"},
-		"a taint that only prefers":            {edit: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "x", Effect: "PreferNoSchedule"}} }, claim: Available, want: Yes, seen: "ready"},
-		"what the API does not tell":           {config: static, claim: FixedGovernor, want: Unknown, seen: "node-feature-discovery", how: "environment.require"},
-		"a label that tells the governor":      {edit: label("cpu-pstate.scaling_governor", "performance"), claim: FixedGovernor, want: Yes, seen: "performance"},
-		"a label that tells of siblings":       {edit: label("cpu-hardware_multithreading", "true"), claim: NoSMT, want: No, seen: "true", how: "firmware"},
-		"a kubelet that refuses swap":          {config: static, claim: NoSwap, want: Yes, seen: "refuses"},
-		"a kubelet that allows swap":           {config: &KubeletConfig{FailSwapOn: ptr.To(false)}, claim: NoSwap, want: Unknown, seen: "with swap", how: "swapTotalBytes"},
-		"the noise of a node is not looked at": {config: static, claim: Quiet, want: Unknown, seen: "not checked"},
+		"a static CPU manager":               {config: static, claim: ExclusiveCPUs, want: Yes, seen: "static"},
+		"the default CPU manager":            {config: &KubeletConfig{CPUManagerPolicy: "none"}, claim: ExclusiveCPUs, want: No, seen: `"none"`, how: "cpu_manager_state"},
+		"a kubelet that denies access":       {why: errors.New("nodes/proxy is forbidden"), claim: ExclusiveCPUs, want: Unknown, seen: "forbidden", how: "nodes/proxy"},
+		"whole CPUs are rounded down":        {config: static, claim: WholeCPUs, want: Yes, seen: "3 whole of 3800m"},
+		"a static manager without CPUs":      {edit: func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("800m") }, config: static, claim: ExclusiveCPUs, want: No, seen: "static", how: "no whole CPU"},
+		"part of a CPU is not a whole one":   {edit: func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("800m") }, config: static, claim: WholeCPUs, want: No, seen: "0 whole", how: "larger node"},
+		"a node that is ready":               {config: static, claim: Available, want: Yes, seen: "ready"},
+		"a node that is not":                 {edit: func(n *corev1.Node) { n.Status.Conditions = nil }, claim: Available, want: No, seen: "not ready", how: "kubectl describe node node-a"},
+		"a cordoned node":                    {edit: func(n *corev1.Node) { n.Spec.Unschedulable = true }, claim: Available, want: No, seen: "cordoned", how: "uncordon node-a"},
+		"a tainted node":                     {edit: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}} }, claim: Available, want: Unknown, seen: "gpu=yes:NoSchedule", how: "tolerations"},
+		"a taint that only prefers":          {edit: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "x", Effect: "PreferNoSchedule"}} }, claim: Available, want: Yes, seen: "ready"},
+		"a claim without API data":           {config: static, claim: FixedGovernor, want: Unknown, seen: "node-feature-discovery", how: "environment.require"},
+		"a label with the governor":          {edit: label("cpu-pstate.scaling_governor", "performance"), claim: FixedGovernor, want: Yes, seen: "performance"},
+		"a label for SMT":                    {edit: label("cpu-hardware_multithreading", "true"), claim: NoSMT, want: No, seen: "true", how: "firmware"},
+		"a kubelet that refuses swap":        {config: static, claim: NoSwap, want: Yes, seen: "refuses"},
+		"a kubelet that allows swap":         {config: &KubeletConfig{FailSwapOn: ptr.To(false)}, claim: NoSwap, want: Unknown, seen: "with swap", how: "swapTotalBytes"},
+		"the noise of a node is not checked": {config: static, claim: Quiet, want: Unknown, seen: "not checked"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -132,11 +132,11 @@ func assertFinding(t *testing.T, got Finding, want Support, seen, how string) {
 		t.Errorf("got %+v, want %s, found %q, how %q", got, want, seen, how)
 	}
 	if got.Supported == Yes && got.How != "" {
-		t.Errorf("it is there, and still it says how to get it: %s", got.How)
+		t.Errorf("a supported claim has a remedy: %s", got.How)
 	}
 }
 
-func TestWhatARunAsksFor(t *testing.T) {
+func TestAsk_RequirementsOfRun(t *testing.T) {
 	static := func(name string) Machine {
 		m := FromNode(node(func(n *corev1.Node) { n.Name = name }), &KubeletConfig{CPUManagerPolicy: "static"}, nil)
 		return m
@@ -158,16 +158,16 @@ func TestWhatARunAsksFor(t *testing.T) {
 		unmet    string
 		note     string
 	}{
-		"nothing":                                    {machines: []Machine{shared("a")}},
-		"own CPUs, where one node has them":          {machines: []Machine{shared("a"), static("b")}, edit: demanded},
-		"own CPUs, where no node has them":           {machines: []Machine{shared("a"), shared("b")}, edit: demanded, unmet: `placement.requireStaticCPUManager: a: cpuManagerPolicy is "none"; b:`},
-		"own CPUs, where nobody may look":            {machines: []Machine{unknown}, edit: demanded, note: "only a block can show it"},
-		"own CPUs as a wish, where none has them":    {machines: []Machine{shared("a")}, edit: exclusive, note: "placement.exclusive: CPUs: the run starts without it"},
-		"a kernel that a node has":                   {machines: []Machine{static("a")}, edit: require(map[string]string{"kernelRelease": "6.18.44"})},
-		"a kernel that no node has":                  {machines: []Machine{static("a")}, edit: require(map[string]string{"kernelRelease": "5.4"}), unmet: `environment.require.kernelRelease: a: is "6.18.44", must be "5.4"`},
-		"a governor, of which the API knows nothing": {machines: []Machine{static("a")}, edit: require(map[string]string{"governor": "performance"}), note: "environment.require.governor: only a block can show it"},
-		"a governor that this machine has":           {machines: []Machine{FromSurvey(bare())}, edit: require(map[string]string{"governor": "performance", "onlineCpus": "8", "smt": "false"})},
-		"a governor that this machine has not":       {machines: []Machine{FromSurvey(bare())}, edit: require(map[string]string{"governor": "powersave"}), unmet: `bare-1: is "performance", must be "powersave"`},
+		"nothing":                                   {machines: []Machine{shared("a")}},
+		"own CPUs, where one node has them":         {machines: []Machine{shared("a"), static("b")}, edit: demanded},
+		"own CPUs, where no node has them":          {machines: []Machine{shared("a"), shared("b")}, edit: demanded, unmet: `placement.requireStaticCPUManager: a: cpuManagerPolicy is "none"; b:`},
+		"own CPUs, where the kubelet denies access": {machines: []Machine{unknown}, edit: demanded, note: "only a running block can verify it"},
+		"own CPUs as a wish, where none has them":   {machines: []Machine{shared("a")}, edit: exclusive, note: "placement.exclusive: CPUs: the run starts without it"},
+		"a kernel that a node has":                  {machines: []Machine{static("a")}, edit: require(map[string]string{"kernelRelease": "6.18.44"})},
+		"a kernel that no node has":                 {machines: []Machine{static("a")}, edit: require(map[string]string{"kernelRelease": "5.4"}), unmet: `environment.require.kernelRelease: a: is "6.18.44", must be "5.4"`},
+		"a governor that the API does not report":   {machines: []Machine{static("a")}, edit: require(map[string]string{"governor": "performance"}), note: "environment.require.governor: only a running block can verify it"},
+		"a governor that this machine has":          {machines: []Machine{FromSurvey(bare())}, edit: require(map[string]string{"governor": "performance", "onlineCpus": "8", "smt": "false"})},
+		"a governor that this machine has not":      {machines: []Machine{FromSurvey(bare())}, edit: require(map[string]string{"governor": "powersave"}), unmet: `bare-1: is "performance", must be "powersave"`},
 		"the only node is cordoned": {
 			machines: []Machine{FromNode(node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), nil, nil)},
 			unmet:    "placement: no machine can take a block (node-a: the node is cordoned)",
@@ -211,7 +211,7 @@ func TestWhatARunAsksFor(t *testing.T) {
 	}
 }
 
-func TestPrintShowsEveryFindingAndTheAnswer(t *testing.T) {
+func TestPrint_FindingsAndAnswer(t *testing.T) {
 	var out bytes.Buffer
 	answer := &Answer{Unmet: []string{"placement: none"}, Notes: []string{"a note"}}
 	if err := Print(&out, []Machine{FromSurvey(bare())}, answer); err != nil {
@@ -224,11 +224,11 @@ func TestPrintShowsEveryFindingAndTheAnswer(t *testing.T) {
 		}
 	}
 	if strings.Contains(out.String(), "known to be missing") {
-		t.Errorf("it says that nothing is missing:\n%s", out.String())
+		t.Errorf("the output contradicts the unmet requirement:\n%s", out.String())
 	}
 }
 
-func TestASurveyOfAnotherReleaseIsRefused(t *testing.T) {
+func TestParseSurvey_OtherReleaseIsRejected(t *testing.T) {
 	for name, text := range map[string]string{"no JSON": "hello", "another schema": `{"schema": "assay.dev/survey/v9"}`} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := ParseSurvey([]byte(text)); err == nil || !strings.Contains(err.Error(), "assay-runner probe") {

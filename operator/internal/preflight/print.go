@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// Print writes a table per machine, and what the run can have.
+// Print writes a table per machine and the unmet requirements and notes of the run.
 func Print(out io.Writer, machines []Machine, answer *Answer) error {
 	for _, machine := range machines {
 		if _, err := fmt.Fprintf(out, "%s\n", machine.Name); err != nil {

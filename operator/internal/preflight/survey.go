@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// FromSurvey judges the machine that the runner has looked at.
+// FromSurvey derives the findings of the machine that the runner surveyed.
 func FromSurvey(survey *Survey) Machine {
 	m := Machine{Name: "this machine", environment: map[string]string{}}
 	for _, keys := range []map[string]any{survey.Environment.Soft, survey.Environment.Hard} {
@@ -42,7 +42,7 @@ func FromSurvey(survey *Survey) Machine {
 	m.equals(NoSwap, "swapTotalBytes", "0", "swapoff -a")
 	m.below(NoSteal, survey.Noise.StealRatio, limit(noise.Steal), "of CPU time taken by the hypervisor",
 		"use dedicated or bare-metal instances")
-	m.below(Quiet, survey.Noise.OtherWorkRatio, limit(noise.OtherWork), "of its CPUs used by others", "stop what else runs, see top")
+	m.below(Quiet, survey.Noise.OtherWorkRatio, limit(noise.OtherWork), "of its CPUs used by others", "stop other processes, see top")
 	return m
 }
 
@@ -75,7 +75,7 @@ func (m *Machine) below(claim Claim, share *float64, limit float64, of, how stri
 	m.add(claim, yesIf(*share <= limit), quantity.PercentTo(*share, 1)+" "+of+" over a second", how)
 }
 
-// text is a value of the fingerprint as a person writes it in a run, and as the runner compares it.
+// text formats a value of the fingerprint as environment.require and the runner write it.
 func text(value any) string {
 	if number, ok := value.(float64); ok {
 		return quantity.Decimals(number, -1)

@@ -20,7 +20,7 @@ func TestLine(t *testing.T) {
 		status assayv1alpha1.BenchmarkRunStatus
 		want   string
 	}{
-		"a run that nobody has looked at yet is pending": {assayv1alpha1.BenchmarkRunStatus{}, "Pending   "},
+		"a run before its first reconcile is pending": {assayv1alpha1.BenchmarkRunStatus{}, "Pending   "},
 		"a running wave shows trials and remaining time": {
 			assayv1alpha1.BenchmarkRunStatus{
 				Phase: assayv1alpha1.PhaseRunning, Wave: ptr.To[int32](0),
@@ -29,7 +29,7 @@ func TestLine(t *testing.T) {
 			},
 			"Running     wave 0  72/360 trials  remaining about 1m35s",
 		},
-		"a run that is to become precise says how far that is": {
+		"a run with a precision goal shows the remaining blocks": {
 			assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhaseRunning,
 				Expected: "half widths of 1%: about 36 blocks in all, 26 more, 3.1 minutes on one node"},
 			"Running     half widths of 1%: about 36 blocks in all, 26 more, 3.1 minutes on one node",
@@ -39,7 +39,7 @@ func TestLine(t *testing.T) {
 				Trials: assayv1alpha1.TrialCounts{Planned: 8, Done: 4, Failed: 3, Invalid: 1}},
 			"Running     4/8 trials (4 failed or invalid)",
 		},
-		"a run that waits says what for": {
+		"a waiting run shows the reason": {
 			assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhasePending, Conditions: []metav1.Condition{waiting}},
 			"Pending     NoNodeMatches: no node has 64 CPUs",
 		},
@@ -64,8 +64,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// What a status says may come from a registry, a program or an analysis that somebody wrote.
-func TestNothingMovesTheCursor(t *testing.T) {
+// Texts of a status may come from a registry, a program or an untrusted analysis.
+func TestProgress_HostileTextIsEscaped(t *testing.T) {
 	const hostile = "done\x1b[2J\x1b]0;owned\x07\n::error::"
 	run := &assayv1alpha1.BenchmarkRun{Status: assayv1alpha1.BenchmarkRunStatus{
 		Conditions: []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: "False", Reason: "ImageNotPulled", Message: hostile}},
@@ -81,7 +81,7 @@ func TestNothingMovesTheCursor(t *testing.T) {
 	}
 }
 
-func TestSummaryShowsWhatDecidedAndWhereToLook(t *testing.T) {
+func TestSummary_ShowsGatesAndAddresses(t *testing.T) {
 	var out bytes.Buffer
 	Summary(&out, &assayv1alpha1.BenchmarkRun{Status: assayv1alpha1.BenchmarkRunStatus{
 		Verdict:    assayv1alpha1.VerdictGo,
@@ -104,7 +104,7 @@ func TestSummaryShowsWhatDecidedAndWhereToLook(t *testing.T) {
 	}
 }
 
-func TestSummaryOfASearchShowsItsAnswers(t *testing.T) {
+func TestSummary_SearchShowsItsAnswers(t *testing.T) {
 	var out bytes.Buffer
 	Summary(&out, &assayv1alpha1.BenchmarkRun{
 		Spec: assayv1alpha1.BenchmarkRunSpec{Search: &assayv1alpha1.Search{}},

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// What whoever writes objects may write as a number is read at once, or refused: an exponent takes as much memory as it says, and one of
-// more than 32 bits comes out as another number.
-func TestANumberTakesNoMoreRoomThanItsText(t *testing.T) {
+// Objects are untrusted, so that their numbers are parsed at once or rejected. The parser allocates memory in proportion to the exponent,
+// and truncates exponents beyond 32 bits.
+func TestExact_HugeExponentRejected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
 		want float64

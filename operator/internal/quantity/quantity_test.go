@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestQuantitiesAsPeopleReadThem(t *testing.T) {
+func TestFormat_Examples(t *testing.T) {
 	cases := map[string]struct{ got, want string }{
 		"a ratio":                                 {Format(13.2456, Times), "13.25x"},
 		"a ratio below one":                       {Format(0.8718, Times), "0.8718x"},
@@ -26,7 +26,7 @@ func TestQuantitiesAsPeopleReadThem(t *testing.T) {
 		"bytes":                                   {Format(12.5e9, "By/s"), "12.50 GB/s"},
 		"a rate":                                  {Format(1898.88, "queries/s"), "1899 queries/s"},
 		"a rate of thousands":                     {Format(123456, "queries/s"), "123.5 kqueries/s"},
-		"without zeros that say nothing":          {Short(1.5, Times), "1.5x"},
+		"without trailing zeros":                  {Short(1.5, Times), "1.5x"},
 		"a whole number of milliseconds":          {Short(0.01, "s"), "10 ms"},
 		"a whole number keeps its zeros":          {Short(1200, "queries/s"), "1200 queries/s"},
 		"an exponent keeps its digits":            {Short(1.5e-6, "1"), "1.500e-06"},
@@ -34,7 +34,7 @@ func TestQuantitiesAsPeopleReadThem(t *testing.T) {
 		"an interval without an end":              {Interval(2, nil, ptr.To(3.0), Times), "2.000x"},
 		"per cent in significant digits":          {Percent(0.12345, 3), "12.3 %"},
 		"per cent with a decimal":                 {PercentTo(0.5, 1), "50.0 %"},
-		"what somebody wrote, in per cent":        {InPercent(0.07), "7"},
+		"a share from a manifest, in per cent":    {InPercent(0.07), "7"},
 		"two digits":                              {Rough(3.14, false), "3.1"},
 		"a whole number where it has more":        {Rough(314.9, true), "314"},
 		"numbers side by side":                    {Plain(0.00012345, 2), "0.00012"},
@@ -47,8 +47,8 @@ func TestQuantitiesAsPeopleReadThem(t *testing.T) {
 		"a small file":                            {Bytes(12), "1 KiB"},
 		"a file":                                  {Bytes(700 << 10), "700 KiB"},
 		"a large file":                            {Bytes(5<<20 + 1), "5 MiB"},
-		"one thing":                               {Count(1, "block"), "1 block"},
-		"no thing":                                {Count(0, "block"), "0 blocks"},
+		"a count of one":                          {Count(1, "block"), "1 block"},
+		"a count of zero":                         {Count(0, "block"), "0 blocks"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -59,8 +59,8 @@ func TestQuantitiesAsPeopleReadThem(t *testing.T) {
 	}
 }
 
-// What is written is the number to half a unit of its last digit, whatever the number and its unit.
-func TestWhatIsWrittenIsTheNumber(t *testing.T) {
+// The text differs from the number by at most half a unit of its last digit, for random numbers and units.
+func TestFormat_ErrorWithinHalfUnit(t *testing.T) {
 	units := map[string]float64{
 		" s": 1, " ms": 1e-3, " µs": 1e-6, " ns": 1e-9, "x": 1, "": 1, " B": 1, " kB": 1e3, " MB": 1e6, " GB": 1e9, " TB": 1e12,
 	}
@@ -79,11 +79,11 @@ func TestWhatIsWrittenIsTheNumber(t *testing.T) {
 	}
 }
 
-// byHand is what formats a number: a verb with a precision or of a float, a float or a rounded duration as text.
+// byHand matches code that formats a number: a verb with a precision or of a float, or a call that formats a float or rounds a duration.
 var byHand = regexp.MustCompile(`(?:^|[^%])%[-+#0]*[0-9*]*(?:\.[0-9*]*[eEfFgG]|[ef]\b)|` +
 	`strconv\.(?:Format|Append)Float\(|\.Round\((?:time\.|[0-9]+ ?\* ?time)`)
 
-func TestWhatFormatsByHand(t *testing.T) {
+func TestByHand_MatchesFormatting(t *testing.T) {
 	for code, want := range map[string]bool{
 		`"%.3g"`: true, `"took %.2f s"`: true, `"%+.1f"`: true, `"%-8.3f"`: true, `"%6.f"`: true, `"%.*f"`: true, `"%f"`: true, `"%08e"`: true,
 		`strconv.FormatFloat(v, 'g', 4, 64)`: true, `strconv.AppendFloat(b, v, 'f', 1, 64)`: true, `took.Round(time.Second)`: true,
@@ -96,8 +96,8 @@ func TestWhatFormatsByHand(t *testing.T) {
 	}
 }
 
-// Whoever formats a number for people by themselves, formats it in another way one day.
-func TestNothingElseWritesQuantities(t *testing.T) {
+// Other packages must not format numbers, because their formats would diverge.
+func TestQuantity_OnlyFormatter(t *testing.T) {
 	others := map[string]string{
 		"analysis/stats/stats.go":    "rounds numbers for machines",
 		"analysis/estimate/clock.go": "looks for the last digit of a number",
@@ -135,7 +135,7 @@ func TestNothingElseWritesQuantities(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFiniteNumberIsNoNumber(t *testing.T) {
+func TestNumber_NonFiniteRejected(t *testing.T) {
 	for text, want := range map[string]float64{"1.5": 1.5, "-2e3": -2000, "0": 0} {
 		if got, err := Number(text); err != nil || got != want {
 			t.Errorf("%q is %g, %v, want %g", text, got, err, want)

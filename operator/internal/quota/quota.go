@@ -1,4 +1,4 @@
-// Package quota knows how much the ledgers of a namespace hold, without listing them whenever somebody asks.
+// Package quota caches the total size of the ledgers of each namespace, so that admission needs no listing.
 package quota
 
 import (
@@ -16,10 +16,10 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Every is how often what a namespace holds is summed up anew: it grows by megabytes an hour.
+// Every is the interval at which the size of a namespace is measured again. It grows by megabytes an hour.
 const Every = 10 * time.Minute
 
-// Meter sums up the ledgers of the namespaces that were asked for.
+// Meter measures the ledgers of the namespaces that were queried.
 type Meter struct {
 	store store.Store
 	clock clock.Clock
@@ -30,17 +30,19 @@ type Meter struct {
 
 type reading struct {
 	sizes store.Sizes
-	// at is when it was read last, zero before that; tried is when somebody began to, and busy means that this goes on.
+	// at is the time of the last measurement, or zero; tried is the start of the last attempt, and busy means that an attempt is in
+	// progress.
 	at, tried time.Time
 	busy      bool
 }
 
-// New is a meter that knows nothing yet.
+// New returns a Meter without measurements.
 func New(store store.Store, now clock.Clock) *Meter {
 	return &Meter{store: store, clock: now, asked: make(chan struct{}, 1), known: map[string]*reading{}}
 }
 
-// Of is what the ledgers of a namespace held when they were last summed up; false before the first time, which is soon.
+// Of returns the size of a namespace's ledgers at the last measurement, and false before the first one. A namespace that is queried for the
+// first time is measured soon.
 func (m *Meter) Of(namespace string) (store.Sizes, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -56,7 +58,7 @@ func (m *Meter) Of(namespace string) (store.Sizes, bool) {
 	return known.sizes, !known.at.IsZero()
 }
 
-// All are the namespaces that are known.
+// All returns the namespaces with a measurement.
 func (m *Meter) All() map[string]store.Sizes {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -69,8 +71,8 @@ func (m *Meter) All() map[string]store.Sizes {
 	return out
 }
 
-// Start sums up until the context ends, each namespace by itself: how long one takes is what its authors choose, by how many objects they
-// write, and no run of another begins before that one was summed up.
+// Start measures until the context ends. Each namespace is measured in its own goroutine, because its users choose the number of objects
+// and must not delay the runs of other namespaces.
 func (m *Meter) Start(ctx context.Context) error {
 	for {
 		next := m.begin(ctx, func(sum func()) { go sum() })
@@ -83,7 +85,8 @@ func (m *Meter) Start(ctx context.Context) error {
 	}
 }
 
-// begin begins to sum up the namespaces whose turn it is, and returns when the next one's is. One that cannot be read keeps what was known.
+// begin starts the measurements that are due and returns the time until the next one. If a namespace cannot be read, its last measurement
+// stays.
 func (m *Meter) begin(ctx context.Context, run func(sum func())) time.Duration {
 	next := Every
 	m.mutex.Lock()
@@ -111,7 +114,7 @@ func (m *Meter) begin(ctx context.Context, run func(sum func())) time.Duration {
 func (m *Meter) sum(ctx context.Context, namespace string, known *reading) {
 	sizes, err := Sum(ctx, m.store, "runs/"+namespace+"/", "argo/"+namespace+"/")
 	if err != nil && ctx.Err() == nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot sum up what a namespace stores", "namespace", namespace)
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot measure the storage of a namespace", "namespace", namespace)
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -121,11 +124,11 @@ func (m *Meter) sum(ctx context.Context, namespace string, known *reading) {
 	}
 }
 
-// Sum adds up everything below prefixes: the keys of a namespace may write its ledgers and what its other workflows keep.
+// Sum adds up all objects below the prefixes. A namespace's key may write its ledgers and the artifacts of its other workflows.
 func Sum(ctx context.Context, s store.Store, prefixes ...string) (store.Sizes, error) {
 	sizer, ok := s.(store.Sizer)
 	if !ok {
-		return store.Sizes{}, fmt.Errorf("the store %s does not report sizes, which a quota needs", s.URL())
+		return store.Sizes{}, fmt.Errorf("the quota cannot be enforced: store %s does not report sizes", s.URL())
 	}
 	var out store.Sizes
 	for _, prefix := range prefixes {

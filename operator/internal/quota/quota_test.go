@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// counting is a store with objects of ten bytes, which counts how often it is asked.
+// counting is a store with objects of ten bytes that counts its listings.
 type counting struct {
 	store.Store
 	objects map[string]int
@@ -27,7 +27,7 @@ func (c *counting) Sizes(_ context.Context, prefix string) (store.Sizes, error) 
 	return store.Sizes{Objects: c.objects[prefix], Bytes: int64(10 * c.objects[prefix])}, nil
 }
 
-func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) {
+func TestMeter_QueriesUseTheLastMeasurement(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC))
 	s := &counting{objects: map[string]int{"runs/a/": 5, "argo/a/": 1, "runs/b/": 0}}
 	meter := New(s, now)
@@ -38,28 +38,28 @@ func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) 
 			t.Errorf("%s: %+v, known %v, after %d listings; want %+v, %v, %d", when, got, ok, s.asked, want, known, asked)
 		}
 	}
-	of("before the first time", "a", store.Sizes{}, false, 0)
+	of("before the first measurement", "a", store.Sizes{}, false, 0)
 	refresh()
-	of("summed up with what its other workflows keep", "a", store.Sizes{Objects: 6, Bytes: 60}, true, 2)
-	of("another one", "b", store.Sizes{}, false, 2)
+	of("measured with the artifacts of its other workflows", "a", store.Sizes{Objects: 6, Bytes: 60}, true, 2)
+	of("a second namespace", "b", store.Sizes{}, false, 2)
 	now.Step(time.Minute)
 	if next := refresh(); next != Every-time.Minute {
 		t.Errorf("the next one is due in %s", next)
 	}
-	of("only the new one is listed", "b", store.Sizes{}, true, 4)
+	of("only the new namespace is listed", "b", store.Sizes{}, true, 4)
 	s.objects["runs/a/"] = 6
 	now.Step(Every)
 	s.fails = true
 	refresh()
-	of("a store that is away leaves what was known", "a", store.Sizes{Objects: 6, Bytes: 60}, true, 6)
+	of("an unreachable store leaves the last measurement", "a", store.Sizes{Objects: 6, Bytes: 60}, true, 6)
 	s.fails = false
 	refresh()
-	of("it is not asked at once again", "a", store.Sizes{Objects: 6, Bytes: 60}, true, 6)
+	of("it is not retried at once", "a", store.Sizes{Objects: 6, Bytes: 60}, true, 6)
 	now.Step(Every)
 	refresh()
-	of("and then is", "a", store.Sizes{Objects: 7, Bytes: 70}, true, 10)
+	of("it is retried after the interval", "a", store.Sizes{Objects: 7, Bytes: 70}, true, 10)
 	if all := meter.All(); len(all) != 2 || all["a"].Bytes != 70 {
-		t.Errorf("all are %v", all)
+		t.Errorf("All returns %v", all)
 	}
 }
 
@@ -78,8 +78,8 @@ func (e endless) Sizes(ctx context.Context, prefix string) (store.Sizes, error) 
 	return store.Sizes{Objects: 1}, nil
 }
 
-// Whoever has the key of a namespace may write any number of objects there. No run of another begins before that one was summed up.
-func TestANamespaceThatTakesLongDelaysNobody(t *testing.T) {
+// Anyone with the key of a namespace may write any number of objects there. This must not delay the runs of other namespaces.
+func TestMeter_SlowNamespaceDelaysNoOther(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
 	store := endless{begun: make(chan string, 99)}
 	meter := New(store, now)
@@ -95,15 +95,15 @@ func TestANamespaceThatTakesLongDelaysNobody(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("another namespace is not summed up")
+			t.Fatal("another namespace is not measured")
 		}
 	}
-	// Both are due again, and one of them still goes on: of the other one there are two listings each time.
+	// Both are due again, and one measurement is still in progress. The other namespace has two listings each time.
 	for listed := 0; listed < 12; {
 		select {
 		case prefix := <-store.begun:
 			if listed++; prefix == "runs/crowd/" {
-				t.Error("one that is being summed up is begun again")
+				t.Error("a measurement in progress is started again")
 			}
 		case <-time.After(time.Millisecond):
 			now.Step(Every)

@@ -18,18 +18,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The validator of the schemas takes most of the time in which a ledger is read, and nearly every object is as it should be.
-// So the same schemas are also compiled into a form that can only accept. Where it does not accept the validator decides, and
-// reports what is wrong: a mistake here costs time and never a verdict, as long as it accepts nothing that the validator
-// refuses. TestAcceptedIsValid looks for that.
+// Validation against the schemas takes most of the time of reading a ledger, and nearly every object is valid. So the schemas are also
+// compiled into an acceptor, which can only accept. Objects that it does not accept go to the validator, which reports the errors. An
+// acceptor that accepts too little costs time only; TestAccepted_IsValid tests that it never accepts too much.
 
-// acceptor is one compiled schema.
+// acceptor is a compiled schema.
 type acceptor struct {
-	// types that are allowed, by the kind of a value's first token; empty allows all.
+	// types are the allowed kinds of a value's first token; empty allows all.
 	types map[jsontext.Kind]bool
-	// integer asks of numbers that they are whole.
+	// integer requires whole numbers.
 	integer bool
-	// texts are the only strings allowed; nil allows all.
+	// texts are the allowed strings; nil allows all.
 	texts                map[string]bool
 	minLength, maxLength int
 	pattern              *regexp.Regexp
@@ -46,7 +45,7 @@ type acceptor struct {
 	closed           bool
 	names            *acceptor
 	minSize, maxSize int
-	// oneOf holds names of which exactly one must be there.
+	// oneOf holds names of which exactly one must be present.
 	oneOf map[string]bool
 }
 
@@ -58,7 +57,7 @@ type member struct {
 
 const unlimited = int(^uint(0) >> 1)
 
-// acceptCompiler compiles schemas by their addresses, so that references may form circles.
+// acceptCompiler compiles schemas by their addresses, so that references may form cycles.
 type acceptCompiler struct {
 	documents map[string]any
 	done      map[string]*acceptor
@@ -90,7 +89,7 @@ func (c *acceptCompiler) at(file, pointer string) (*acceptor, error) {
 	return out, c.fill(out, schema, file, pointer)
 }
 
-// fill compiles the keywords of a schema. One that it does not know is an error: it would be ignored.
+// fill compiles the keywords of a schema. An unknown keyword is an error, because ignoring it would accept too much.
 func (c *acceptCompiler) fill(out *acceptor, schema map[string]any, file, pointer string) error {
 	for _, keyword := range slices.Sorted(maps.Keys(schema)) {
 		if err := c.keyword(out, schema, keyword, file, pointer); err != nil {
@@ -139,7 +138,7 @@ func (c *acceptCompiler) keyword(out *acceptor, schema map[string]any, keyword, 
 		return c.properties(out, schema, file, pointer)
 	case "required":
 		if schema["properties"] == nil {
-			return fmt.Errorf("it is not beside properties")
+			return fmt.Errorf("it must not occur without properties")
 		}
 	case "additionalProperties":
 		if value == false {
@@ -170,9 +169,9 @@ func (c *acceptCompiler) reference(out *acceptor, schema map[string]any, file, r
 	to, pointer, _ := strings.Cut(reference, "#")
 	target, err := c.at(cmp.Or(to, file), pointer)
 	if err == nil {
-		// A schema that refers to one still being compiled would be copied half finished.
+		// A schema that refers to one still being compiled would copy an incomplete acceptor.
 		if target.maxLength == 0 {
-			return fmt.Errorf("%s is a circle", reference)
+			return fmt.Errorf("%s is a reference cycle", reference)
 		}
 		*out = *target
 	}
@@ -224,7 +223,7 @@ func (a *acceptor) exactlyOne(alternatives []any) error {
 		schema, _ := alternative.(map[string]any)
 		required, _ := schema["required"].([]any)
 		if len(schema) != 1 || len(required) != 1 {
-			return fmt.Errorf("an alternative is more than one required member")
+			return fmt.Errorf("an alternative has more than one required member")
 		}
 		a.oneOf[required[0].(string)] = true
 	}
@@ -250,10 +249,10 @@ func real(value any) (*float64, error) {
 
 func whole(value any) (int, error) { return strconv.Atoi(fmt.Sprint(value)) }
 
-// decoders are used again: a ledger has a hundred thousand objects.
+// decoders are reused, because a ledger has a hundred thousand objects.
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
-// accepts reports whether raw is one JSON value that the schema surely allows.
+// accepts reports whether raw is one JSON value that the schema certainly allows.
 func (a *acceptor) accepts(raw []byte) bool {
 	decoder := decoders.Get().(*jsontext.Decoder)
 	defer decoders.Put(decoder)
@@ -289,7 +288,7 @@ func (a *acceptor) next(decoder *jsontext.Decoder) bool {
 	}
 }
 
-// text takes strings without escapes only: the others are rare.
+// text accepts only strings without escapes, because others are rare.
 func (a *acceptor) text(raw []byte) bool {
 	text := raw[1 : len(raw)-1]
 	if bytes.IndexByte(text, '\\') >= 0 && (a.texts != nil || a.pattern != nil || a.dateTime || a.minLength > 1 || len(text) > a.maxLength) {
@@ -380,7 +379,7 @@ var acceptors = sync.OnceValue(func() map[string]*acceptor {
 	for _, name := range kinds {
 		compiled, err := c.at(name+".schema.json", "")
 		if err != nil {
-			panic(err) // The files are part of the program, and a test compiles them.
+			panic(err) // The files are embedded, and a test compiles them.
 		}
 		out[name] = compiled
 	}

@@ -13,18 +13,18 @@ import (
 	"assay.dev/assay/operator/test/records"
 )
 
-// Every valid fixture is accepted, or reading a ledger is as slow as the validator.
-func TestValidFixturesAreAccepted(t *testing.T) {
+// If valid fixtures were not accepted, reading a ledger would be as slow as the validator.
+func TestAcceptor_ValidFixturesAreAccepted(t *testing.T) {
 	for name, raw := range records.All(t, "valid") {
 		kind, _, _ := strings.Cut(name, "-")
 		if !acceptors()[kind].accepts(raw) && !strings.Contains(name, "escape") {
-			t.Errorf("%s is valid and not accepted at once", name)
+			t.Errorf("%s is valid and not accepted", name)
 		}
 	}
 }
 
-// Whatever is accepted, the validator accepts too, and both ways of reading give the same value.
-func TestAcceptedIsValid(t *testing.T) {
+// The validator accepts every accepted object, and both ways of reading give the same value.
+func TestAccepted_IsValid(t *testing.T) {
 	accepted, refused := 0, 0
 	for _, folder := range []string{"valid", "invalid"} {
 		for name, raw := range records.All(t, folder) {
@@ -42,7 +42,7 @@ func TestAcceptedIsValid(t *testing.T) {
 					accepted++
 				} else {
 					refused++
-					// What the validator alone takes is read both ways as well.
+					// Objects that only the validator accepts are read both ways as well.
 					if _, err := parseKind(kind, mutated); err != nil {
 						continue
 					}
@@ -53,7 +53,7 @@ func TestAcceptedIsValid(t *testing.T) {
 			}
 		}
 	}
-	// Neither a test of nothing nor one of refusals only.
+	// The test has an effect only with enough of both.
 	if accepted < 1000 || refused < 1000 {
 		t.Errorf("%d accepted and %d refused: the mutations miss one side", accepted, refused)
 	}
@@ -74,7 +74,7 @@ func sameValue(kind string, raw []byte) error {
 	if wave, ok := slow.(*Wave); ok && err == nil {
 		err = wave.check()
 	}
-	// What no type of Go holds, such as 1e400, the schema allows and neither way reads.
+	// The schema allows numbers outside of Go's types, such as 1e400, and both ways of reading reject them.
 	if refused != nil || err != nil {
 		if err == nil || refused == nil || strings.Contains(err.Error(), "schema") {
 			return fmt.Errorf("accepted, but: %w; %w", refused, err)
@@ -87,7 +87,7 @@ func sameValue(kind string, raw []byte) error {
 	return nil
 }
 
-// mutate changes a document in one place: a member goes, comes or changes its type, a number or a text changes, or a byte.
+// mutate changes a document in one place: it removes, adds or retypes a member, changes a number or a string, or changes a byte.
 func mutate(t *testing.T, random *rand.Rand, raw []byte) []byte {
 	t.Helper()
 	if random.IntN(4) == 0 {
@@ -153,8 +153,8 @@ func mutate(t *testing.T, random *rand.Rand, raw []byte) []byte {
 	return out
 }
 
-// A repeated member is refused, whichever way the object is read.
-func TestRepeatedMembersAreNotAccepted(t *testing.T) {
+// A duplicate member is rejected by both ways of reading.
+func TestAcceptor_DuplicateMembersAreRejected(t *testing.T) {
 	raw := records.All(t, "valid")
 	for name, document := range raw {
 		kind, _, _ := strings.Cut(name, "-")

@@ -2,7 +2,7 @@ package record
 
 import "testing"
 
-func TestALimitIsNamedWithHowItWasMeasured(t *testing.T) {
+func TestCeiling_StringNamesTheMeasurement(t *testing.T) {
 	for want, ceiling := range map[string]Ceiling{
 		"syncs":                           {Name: "syncs"},
 		"randomRead (1 thread)":           {Name: "randomRead", Threads: 1},
@@ -10,7 +10,7 @@ func TestALimitIsNamedWithHowItWasMeasured(t *testing.T) {
 		"readBandwidth (avx2, 2 threads)": {Name: "readBandwidth", Instructions: "avx2", Threads: 2},
 	} {
 		if got := ceiling.String(); got != want {
-			t.Errorf("%+v is %q, and should be %q", ceiling, got, want)
+			t.Errorf("%+v is %q, want %q", ceiling, got, want)
 		}
 	}
 }

@@ -14,13 +14,13 @@ type Source struct {
 	SHA256 string
 }
 
-// SHA256 is the sum of an object's bytes, in hex.
+// SHA256 returns the sha256 of an object's bytes, in hex.
 func SHA256(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// Shorten is a text, or so many characters of its beginning where it has more.
+// Shorten returns the first most characters of a text.
 func Shorten(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"
@@ -28,7 +28,7 @@ func Shorten(text string, most int) string {
 	return text
 }
 
-// Truncate is a text as the API server takes one of so many bytes: valid, and cut at a character.
+// Truncate returns a text as the API server stores one with a limit in bytes: valid UTF-8, cut at a character.
 func Truncate(text string, most int) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= most {
@@ -38,23 +38,23 @@ func Truncate(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len(mark)], "") + mark
 }
 
-// Problem is an object in the ledger that cannot be used. It is counted and shown, and it never stops the analysis.
+// Problem is an invalid object in the ledger. It is counted and reported, and never stops the analysis.
 type Problem struct {
 	Source
-	// Reason is what was found and what was expected.
+	// Reason states the finding and the expected content.
 	Reason string
 }
 
-// Evidence is what a ledger holds beside the experiment. Every slice is in the order of the keys.
+// Evidence has all records of a ledger except the experiment. Every slice is in the order of the keys.
 type Evidence struct {
-	// Waves are the plans. A ledger written by hand may have none: then the attempts are taken at their word.
+	// Waves are the plans. A ledger written by hand may have none; then the attempts are not checked against plans.
 	Waves    []Wave
 	Attempts []Attempt
-	// Leases are those under which the blocks ran.
+	// Leases are the leases under which the blocks ran.
 	Leases   Leases
 	Problems []Problem
-	// Unfinished are the trials that were begun and have no attempt of that execution.
+	// Unfinished are the trials that were started and have no attempt of that execution.
 	Unfinished []Started
-	// Sealed are the sha256 of attempt objects by key, as an earlier analysis found them.
+	// Sealed are the sha256 sums of attempt objects by key, as recorded by an earlier analysis.
 	Sealed map[string]string
 }

@@ -1,7 +1,7 @@
 package record
 
-// Keys of the environment fingerprint that the runner can report, which are those that a run can require.
-// runner/schema/fixtures/environment-keys.json lists the same, and tests of both languages hold them together.
+// Keys of the environment fingerprint that the runner can report and a run can require. runner/schema/fixtures/environment-keys.json lists
+// them too, and tests of both languages compare against it.
 var (
 	HardKeys = []string{
 		"architecture", "aslr", "cgroupVersion", "clocksource", "cpuFamily", "cpuFeatures", "cpuMaxHertz", "cpuModel", "cpuModelNumber",

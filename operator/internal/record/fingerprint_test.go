@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestKeysAreThoseOfTheRunner(t *testing.T) {
+func TestFingerprintKeys_EqualTheRunners(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(workloadSchemas, "fixtures", "environment-keys.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,25 +1,25 @@
 package record
 
-// Kept is what the keeper knows of an attempt and the runner does not.
+// Kept has the fields of an attempt that only the keeper knows.
 type Kept struct {
 	// Lease records whether the block's lease was in force after the trial had ended; empty in a block without one.
 	Lease KeptLease `json:"lease,omitempty"`
-	// Clock is the machine's beside that of the store, when the block began; nil where the store reports no time.
+	// Clock is the skew of the machine's clock against the store's at the start of the block; nil if the store reports no time.
 	Clock *Clock `json:"clock,omitempty"`
 }
 
-// KeptLease is what the ledger said of a lease.
+// KeptLease is the state of a lease in the ledger.
 type KeptLease string
 
-// What it may have said.
+// States of a lease.
 const (
 	LeaseHeld  KeptLease = "Held"
 	LeaseEnded KeptLease = "Ended"
 )
 
-// Clock is a clock beside another one.
+// Clock is the skew between two clocks.
 type Clock struct {
-	// AheadSeconds is how far it is ahead; below zero, behind. UncertaintySeconds is how wrong that can be.
+	// AheadSeconds is the difference to the other clock, negative if behind; UncertaintySeconds bounds its error.
 	AheadSeconds       float64 `json:"aheadSeconds"`
 	UncertaintySeconds float64 `json:"uncertaintySeconds"`
 }

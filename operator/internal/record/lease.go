@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// LeaseTaken is what a run's ledger holds of a lease from the moment the run has it.
+// LeaseTaken is the record in a run's ledger that the run has acquired a lease.
 type LeaseTaken struct {
 	Run Run `json:"run"`
 	Lease
 	AcquiredAt time.Time `json:"acquiredAt"`
 }
 
-// LeaseEnd is what a run's ledger holds of the end of a lease, before anybody else can have the node. What a block measured
-// later, on a machine that nobody could reach, was not alone.
+// LeaseEnd is the record in a run's ledger of the end of a lease, written before another run can have the node. Trials that an unreachable
+// machine ran after that may have shared the node.
 type LeaseEnd struct {
 	Run Run `json:"run"`
 	Lease
@@ -24,21 +24,21 @@ type LeaseEnd struct {
 	Reason string `json:"reason"`
 }
 
-// Leases are a run's leases, in the order of the keys. Known is false for a ledger that keeps no record of leases: a local
-// run's, or one written by hand.
+// Leases are a run's leases, in the order of the keys. Known is false for a ledger without records of leases: a local run's, or one written
+// by hand.
 type Leases struct {
 	Known bool
 	Taken []LeaseTaken
 	Ends  []LeaseEnd
 }
 
-// ParseLeaseTaken reads the record of a lease.
+// ParseLeaseTaken parses the record of a lease.
 func ParseLeaseTaken(raw []byte) (*LeaseTaken, error) {
 	var out LeaseTaken
 	return &out, parseLease(raw, &out, &out.Lease, &out.AcquiredAt, "acquiredAt")
 }
 
-// ParseLeaseEnd reads the record of a lease's end.
+// ParseLeaseEnd parses the record of a lease's end.
 func ParseLeaseEnd(raw []byte) (*LeaseEnd, error) {
 	var out LeaseEnd
 	err := parseLease(raw, &out, &out.Lease, &out.EndedAt, "endedAt")
@@ -48,7 +48,7 @@ func ParseLeaseEnd(raw []byte) (*LeaseEnd, error) {
 	return &out, err
 }
 
-// parseLease reads into a record, of which the lease and the time of the field are parts.
+// parseLease decodes a record into the value to which lease and at point; field is the name of the time in errors.
 func parseLease(raw []byte, into any, lease *Lease, at *time.Time, field string) error {
 	if err := Strictly(raw, into); err != nil {
 		return err
@@ -64,7 +64,7 @@ func parseLease(raw []byte, into any, lease *Lease, at *time.Time, field string)
 	return nil
 }
 
-// Line writes a record the same way every time, so that writing it again is no change.
+// Line encodes a record deterministically, so that writing it again changes nothing.
 func Line(value any) ([]byte, error) {
 	raw, err := json.Marshal(value)
 	return append(raw, '\n'), err

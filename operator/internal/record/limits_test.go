@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An attempt that the runner may write and the keeper does not take loses its block.
-func TestAnAttemptIsAsLargeInBothLanguages(t *testing.T) {
+// If the runner wrote an attempt that the keeper rejects, its block would be lost.
+func TestMostAttempt_EqualsTheRunners(t *testing.T) {
 	source, err := os.ReadFile("../../../runner/schema/src/attempt.rs")
 	if err != nil {
 		t.Fatal(err)

@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// The form of the names of waves, blocks and trials. Nothing else in this language knows it. A number has as many digits as the name
-// asks for and more where it needs more, with no zeros then: each has one name. So texts do not sort as their numbers do.
+// The formats of the names of waves, blocks and trials, which are defined in Go only here. A number has at least the digits that its format
+// has, and no more leading zeros, so that every object has exactly one name. So names do not sort as their numbers do.
 
-// Forms of the names, as parts of regular expressions without groups.
+// Formats of the names, as parts of regular expressions without groups.
 const (
 	WaveForm  = `(?:[0-9]{3}|[1-9][0-9]{3,})`
 	BlockForm = `w` + WaveForm + `-b(?:[0-9]{4}|[1-9][0-9]{4,})`
 	TrialForm = BlockForm + `-[sw](?:[0-9]{5}|[1-9][0-9]{5,})`
 )
 
-// WaveName is the number of a wave as names and keys have it.
+// WaveName returns the number of a wave as names and keys contain it.
 func WaveName(wave int) string { return fmt.Sprintf("%03d", wave) }
 
-// WaveKey is where the plan of a wave is in its ledger.
+// WaveKey returns the key of the plan of a wave in its ledger.
 func WaveKey(wave int) string { return "waves/" + WaveName(wave) + "/wave.json" }
 
-// WavePrefix begins the names of a wave's blocks, and of no other's.
+// WavePrefix returns the common prefix of the names of a wave's blocks, which no other wave's have.
 func WavePrefix(wave int) string { return "w" + WaveName(wave) + "-" }
 
-// BlockName is the name of a block, which are numbered through all waves.
+// BlockName returns the name of a block. Blocks are numbered through all waves.
 func BlockName(wave, number int) string { return fmt.Sprintf("%sb%04d", WavePrefix(wave), number) }
 
-// TrialName is the name of a block's trial at a slot.
+// TrialName returns the name of a block's trial at a slot.
 func TrialName(block string, slot int, warmup bool) string {
 	kind := 's'
 	if warmup {
@@ -41,7 +41,7 @@ func TrialName(block string, slot int, warmup bool) string {
 
 var blockForm = regexp.MustCompile(`^w(` + WaveForm + `)-b`)
 
-// WaveOf is the wave of a block or a trial, if the name is one.
+// WaveOf returns the wave of the name of a block or a trial; ok is false for other names.
 func WaveOf(name string) (wave int, ok bool) {
 	match := blockForm.FindStringSubmatch(name)
 	if match == nil {
@@ -51,7 +51,7 @@ func WaveOf(name string) (wave int, ok bool) {
 	return wave, err == nil
 }
 
-// BlockNumber is the number of a block, if the name is one.
+// BlockNumber returns the number of a block; ok is false for other names.
 func BlockNumber(block string) (number int, ok bool) {
 	prefix := blockForm.FindString(block)
 	if prefix == "" {
@@ -61,14 +61,14 @@ func BlockNumber(block string) (number int, ok bool) {
 	return number, err == nil
 }
 
-// CompareNames orders names and keys by their numbers: of two numbers at the same place that with more digits is the larger one. Names
-// whose numbers have the digits that they ask for are in the order of their texts.
+// CompareNames orders names and keys by their numbers: of two numbers at the same position the one with more digits is larger. Names whose
+// numbers have the minimal digits are in the order of their texts.
 func CompareNames(a, b string) int {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
 		i++
 	}
-	// Numbers that begin alike may differ in length only.
+	// Numbers with a common prefix may differ in length only.
 	for i > 0 && digit(a[i-1]) {
 		i--
 	}

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// Whatever the numbers, a name is of its form, no other name is, and names sort as their numbers do.
-func TestNamesHoldAnyNumber(t *testing.T) {
+// Every number gives a valid name, no other name is valid, and names sort as their numbers.
+func TestNames_AnyNumberRoundTrips(t *testing.T) {
 	block, trial := regexp.MustCompile(`^`+BlockForm+`$`), regexp.MustCompile(`^`+TrialForm+`$`)
 	random := rand.New(rand.NewPCG(1, 2))
 	number := func() int {
-		// As many small ones as large ones.
+		// Small and large numbers are equally frequent.
 		return random.IntN([]int{2, 1_000, 10_000, 10_002, 100_001, 1_000_001}[random.IntN(6)])
 	}
 	type name struct {
@@ -31,7 +31,7 @@ func TestNamesHoldAnyNumber(t *testing.T) {
 		n.text = TrialName(id, n.slot, at%2 == 0)
 		wave, ok := WaveOf(n.text)
 		if !block.MatchString(id) || !trial.MatchString(n.text) || !ok || wave != n.wave {
-			t.Fatalf("%s and %s are no names, or of wave %d instead of %d", id, n.text, wave, n.wave)
+			t.Fatalf("%s and %s are invalid, or of wave %d instead of %d", id, n.text, wave, n.wave)
 		}
 		if other := fmt.Sprintf("w%03d-b0%04d", n.wave, n.block); block.MatchString(other) {
 			t.Fatalf("%s is a second name of %s", other, id)

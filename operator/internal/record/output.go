@@ -1,14 +1,14 @@
 package record
 
-// Output is where a trial leaves its result.
+// Output describes where a trial writes its result.
 type Output struct {
 	Format string `json:"format"`
 	Path   string `json:"path,omitempty"`
-	// Metrics are where the metrics are in another tool's output; none for an AssayResult, which names them itself.
+	// Metrics select the metrics in another tool's output; none for an AssayResult, which names them itself.
 	Metrics []MetricSource `json:"metrics,omitempty"`
 }
 
-// MetricSource is where a metric is in another tool's output. An empty field is what the format usually has.
+// MetricSource selects a metric in another tool's output. An empty field is the usual one of the format.
 type MetricSource struct {
 	Name      string `json:"name"`
 	Unit      string `json:"unit"`
@@ -17,7 +17,7 @@ type MetricSource struct {
 	FieldUnit string `json:"fieldUnit,omitempty"`
 }
 
-// RawOutput is what another tool wrote: the beginning, and the size and digest of all of it.
+// RawOutput is the output of another tool: its beginning, and the size and digest of all of it.
 type RawOutput struct {
 	Source string `json:"source"`
 	Bytes  int64  `json:"bytes"`

@@ -19,7 +19,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// The schemas are copied because an embedded file must lie inside the module; a test fails when the copies differ.
+// The schemas are copied, because an embedded file must be inside the module; a test fails if the copies differ.
+//
 //go:generate go run ./gen
 
 //go:embed schema/*.schema.json
@@ -30,11 +31,11 @@ const schemaBase = "https://assay.dev/schema/v1alpha1/"
 // kinds of records, each with a schema.
 var kinds = []string{"attempt", "result", "wave"}
 
-// readSchema is the schema of a kind as a document.
+// readSchema returns the schema of a kind as a document.
 func readSchema(kind string) any {
 	raw, err := schemaFiles.ReadFile("schema/" + kind + ".schema.json")
 	if err != nil {
-		panic(err) // The files are part of the program.
+		panic(err) // The files are embedded.
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -59,18 +60,18 @@ var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	return out
 })
 
-// ParseWave reads the plan of one wave. The error names the field that is wrong.
+// ParseWave parses the plan of one wave. The error names the invalid field.
 func ParseWave(raw []byte) (*Wave, error) {
 	wave, err := parse[Wave]("wave", raw, strict)
 	if err == nil {
 		if err = wave.check(); err != nil {
-			err = fmt.Errorf("wave contradicts itself: %w", err)
+			err = fmt.Errorf("invalid wave: %w", err)
 		}
 	}
 	return wave, err
 }
 
-// check finds what points nowhere, or at two things: such a slot would silently be no trial.
+// check rejects references out of range and duplicate names, because slots with these would silently have no trial.
 func (w *Wave) check() error {
 	for i, cell := range w.Cells {
 		if cell.Point >= len(w.Points) || cell.Arm >= len(w.Arms) {
@@ -97,8 +98,8 @@ func (w *Wave) check() error {
 	return nil
 }
 
-// parse checks the bytes against the schema and decodes them strictly: no unknown or repeated field, names in their exact
-// case. The schema is the format; the strict decoding catches what it cannot express.
+// parse checks the bytes against the schema and decodes them strictly: no unknown or repeated field, names in their exact case. The schema
+// defines the format; strict decoding rejects errors that it cannot express.
 func parse[T any](kind string, raw []byte, options json.Options) (*T, error) {
 	var slow *T
 	if !acceptors()[kind].accepts(raw) {
@@ -107,7 +108,8 @@ func parse[T any](kind string, raw []byte, options json.Options) (*T, error) {
 			return nil, err
 		}
 	}
-	// Also what the validator alone takes: programs choose what they print, and what is not shared takes much more room.
+	// Sharing covers objects that only the validator accepts too, because programs choose their output, and unshared attempts take much
+	// more memory.
 	var value T
 	if json.Unmarshal(raw, &value, options) == nil {
 		return &value, nil
@@ -118,11 +120,11 @@ func parse[T any](kind string, raw []byte, options json.Options) (*T, error) {
 	return parseSlowly[T](kind, raw)
 }
 
-// strict decodes what an acceptor has read: it has looked for repeated names and for invalid UTF-8.
+// strict decodes objects that an acceptor has checked for duplicate names and invalid UTF-8.
 var strict = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
 	json.WithUnmarshalers(wholeNumber))
 
-// wholeNumber keeps numbers of any type whole where they are, as the strict decoding does.
+// wholeNumber decodes whole numbers in fields of any type as integers, as strict decoding does.
 var wholeNumber = json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, into *any) error {
 	if decoder.PeekKind() != '0' {
 		return errors.ErrUnsupported
@@ -139,33 +141,33 @@ var wholeNumber = json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, into *a
 	return err
 })
 
-// parseSlowly is the reference of parse, and reports what is wrong.
+// parseSlowly is the reference implementation of parse, and reports errors.
 func parseSlowly[T any](kind string, raw []byte) (*T, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("%s is truncated or not JSON: %w", kind, err)
 	}
 	if document, err = settle(document); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", kind, err)
+		return nil, fmt.Errorf("%s cannot be decoded: %w", kind, err)
 	}
 	if err := schemas()[kind].Validate(document); err != nil {
 		return nil, fmt.Errorf("%s does not match its schema: %s", kind, explain(err))
 	}
 	var value T
 	if err := Strictly(raw, &value); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", kind, err)
+		return nil, fmt.Errorf("%s cannot be decoded: %w", kind, err)
 	}
 	return &value, nil
 }
 
-// Strictly reads JSON, and refuses fields that are unknown, misspelt or there twice.
+// Strictly decodes JSON, and rejects unknown, misspelt and duplicate fields.
 func Strictly(raw []byte, into any) error {
 	violations, err := kjson.UnmarshalStrict(raw, into)
 	return errors.Join(append(violations, err)...)
 }
 
-// settle gives numbers the range of what they are read into. A schema is compared with as a fraction, and one of 1e-99999999 does not
-// fit into any memory.
+// settle limits numbers to the range of Go's types. The validator converts numbers to fractions, and that of 1e-99999999 does not fit into
+// memory.
 func settle(value any) (any, error) {
 	var err error
 	switch value := value.(type) {
@@ -193,7 +195,7 @@ func settle(value any) (any, error) {
 	return value, nil
 }
 
-// explain puts the deepest violations into one line: the field, then what is wrong with it.
+// explain formats the deepest violations in one line, each with its field.
 func explain(err error) string {
 	var violation *jsonschema.ValidationError
 	if !errors.As(err, &violation) {

@@ -27,7 +27,7 @@ func parseKind(kind string, raw []byte) (any, error) {
 	}
 }
 
-func TestEmbeddedSchemasAreThoseOfTheWorkloads(t *testing.T) {
+func TestSchemas_EmbeddedCopiesEqualTheRunners(t *testing.T) {
 	for _, name := range []string{"attempt", "result", "wave"} {
 		want, err := os.ReadFile(filepath.Join(workloadSchemas, name+".schema.json"))
 		if err != nil {
@@ -43,7 +43,7 @@ func TestEmbeddedSchemasAreThoseOfTheWorkloads(t *testing.T) {
 	}
 }
 
-func TestValidFixturesSurviveARoundTrip(t *testing.T) {
+func TestParse_ValidFixturesRoundTrip(t *testing.T) {
 	for name, raw := range records.All(t, "valid") {
 		t.Run(name, func(t *testing.T) {
 			kind, _, _ := strings.Cut(name, "-")
@@ -55,7 +55,7 @@ func TestValidFixturesSurviveARoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Nothing may be lost or invented on the way through Go's types.
+			// Go's types must not lose or add a field.
 			var want, got any
 			if err := json.Unmarshal(raw, &want); err != nil {
 				t.Fatal(err)
@@ -67,13 +67,13 @@ func TestValidFixturesSurviveARoundTrip(t *testing.T) {
 				t.Errorf("round trip (-fixture +go):\n%s", diff)
 			}
 			if _, err := parseKind(kind, again); err != nil {
-				t.Errorf("what Go writes is not valid: %v", err)
+				t.Errorf("Go's encoding is invalid: %v", err)
 			}
 		})
 	}
 }
 
-func TestInvalidFixturesAreRefused(t *testing.T) {
+func TestParse_InvalidFixturesAreRejected(t *testing.T) {
 	for name, raw := range records.All(t, "invalid") {
 		t.Run(name, func(t *testing.T) {
 			kind, _, _ := strings.Cut(name, "-")
@@ -88,36 +88,36 @@ func TestInvalidFixturesAreRefused(t *testing.T) {
 	}
 }
 
-func TestParseRefusesWhatTheSchemaCannotExpress(t *testing.T) {
+func TestParse_ErrorsBeyondTheSchemaAreRejected(t *testing.T) {
 	valid := string(records.Valid(t, "attempt-succeeded"))
 	cases := map[string]struct {
 		edit func(string) string
 		says string
 	}{
-		"a field in another case":       {func(s string) string { return strings.Replace(s, `"slot"`, `"Slot"`, 1) }, "slot"},
-		"a field given twice":           {func(s string) string { return strings.Replace(s, `"slot": 4`, `"slot": 4, "slot": 5`, 1) }, "duplicate field"},
-		"a date that does not exist":    {func(s string) string { return strings.Replace(s, "2026-11-21T", "2026-13-41T", 1) }, "startedAt"},
-		"an object cut short":           {func(s string) string { return s[:len(s)/2] }, "truncated"},
-		"something after the object":    {func(s string) string { return s + "{}" }, "truncated or not JSON"},
-		"a number too large for Go":     {func(s string) string { return strings.Replace(s, "0.214", "1e999", 1) }, "cannot be read"},
-		"an empty object store object":  {func(string) string { return "" }, "truncated"},
+		"a field in the wrong case":     {func(s string) string { return strings.Replace(s, `"slot"`, `"Slot"`, 1) }, "slot"},
+		"a duplicate field":             {func(s string) string { return strings.Replace(s, `"slot": 4`, `"slot": 4, "slot": 5`, 1) }, "duplicate field"},
+		"an impossible date":            {func(s string) string { return strings.Replace(s, "2026-11-21T", "2026-13-41T", 1) }, "startedAt"},
+		"a truncated object":            {func(s string) string { return s[:len(s)/2] }, "truncated"},
+		"data after the object":         {func(s string) string { return s + "{}" }, "truncated or not JSON"},
+		"a number out of Go's range":    {func(s string) string { return strings.Replace(s, "0.214", "1e999", 1) }, "cannot be decoded"},
+		"an empty object":               {func(string) string { return "" }, "truncated"},
 		"a slot that is not an integer": {func(s string) string { return strings.Replace(s, `"slot": 4`, `"slot": 4.5`, 1) }, "slot"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			edited := c.edit(valid)
 			if edited == valid {
-				t.Fatal("the edit changed nothing")
+				t.Fatal("the edit has no effect")
 			}
 			_, err := parseKind("attempt", []byte(edited))
 			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error %v, want one that says %q", err, c.says)
+				t.Errorf("error %v, want one that contains %q", err, c.says)
 			}
 		})
 	}
 }
 
-func BenchmarkAttemptIsRead(b *testing.B) {
+func BenchmarkParseAttempt(b *testing.B) {
 	raw, err := os.ReadFile(filepath.Join(workloadSchemas, "fixtures", "valid", "attempt-succeeded.json"))
 	if err != nil {
 		b.Fatal(err)
@@ -131,15 +131,15 @@ func BenchmarkAttemptIsRead(b *testing.B) {
 	}
 }
 
-// The schemas are compared with as fractions, which an exponent of a few digits makes larger than any memory.
-func TestNumbersBeyondAllMeasureAreRefusedOrNothing(t *testing.T) {
+// The validator converts numbers to fractions, and an exponent of a few digits makes one larger than any memory.
+func TestParse_HugeExponentsAreRejectedOrZero(t *testing.T) {
 	for _, raw := range records.All(t, "valid") {
 		for _, number := range []string{"1e-99999999", "5.6e-099999995", "-1e-400", "1e99999999", "-1e400", "1e400"} {
 			for _, kind := range kinds {
 				text := regexp.MustCompile(`: -?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`).ReplaceAllLiteral(raw, []byte(": "+number))
 				_, err := parseKind(kind, text)
 				if err == nil && strings.Contains(number, "e9") {
-					t.Errorf("%s is taken as a number of one %s", number, kind)
+					t.Errorf("%s is read like a number of one %s", number, kind)
 				}
 			}
 		}

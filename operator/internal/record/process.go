@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// ProcessPrefix begins the names of the quantities that the runner reads of every process. No program and no template can
-// give a metric such a name.
+// ProcessPrefix is the prefix of the names of the quantities that the runner reads of every process. Programs and templates cannot define
+// metrics with it.
 const ProcessPrefix = "process."
 
-// ProcessQuantity is something that is known of every process without its help.
+// ProcessQuantity is a quantity that the runner measures of every process without its cooperation.
 type ProcessQuantity struct {
-	// Name follows the prefix, and where it is of another role than the one with the result that role's name and a dot.
+	// Name follows the prefix. For a role other than the one with the result, the role's name and a dot precede it.
 	Name, Unit string
-	// OfRoles and OfResult are of which processes it is recorded.
+	// OfRoles and OfResult state of which processes it is recorded.
 	OfRoles, OfResult bool
 	of                func(process) *float64
 }
 
-// process is what was recorded of one.
+// process holds the recorded readings of a process.
 type process struct {
 	wall, ready *float64
 	used        *Resources
 }
 
-// ProcessQuantities are all there are, in the order in which they are shown.
+// ProcessQuantities lists all quantities in display order.
 var ProcessQuantities = []ProcessQuantity{
 	// From the launch of the process to its end, by the runner's clock.
 	{"wallTime", "s", false, true, func(p process) *float64 { return p.wall }},
@@ -33,7 +33,7 @@ var ProcessQuantities = []ProcessQuantity{
 	// CPU time of the process and its children, in user mode and in the kernel.
 	{"cpuTime", "s", true, true, func(p process) *float64 {
 		if p.used.UserSeconds == nil || p.used.SystemSeconds == nil {
-			return nil // Half of it would look like a fast program.
+			return nil // Half of the sum would look like a fast program.
 		}
 		sum := *p.used.UserSeconds + *p.used.SystemSeconds
 		return &sum
@@ -42,15 +42,15 @@ var ProcessQuantities = []ProcessQuantity{
 	{"userTime", "s", true, true, func(p process) *float64 { return p.used.UserSeconds }},
 	// CPU time in the kernel.
 	{"systemTime", "s", true, true, func(p process) *float64 { return p.used.SystemSeconds }},
-	// The most memory that was resident at a time.
+	// The maximum resident memory.
 	{"peakMemory", "By", true, true, func(p process) *float64 { return count(p.used.MaxRSSBytes) }},
 	// Page faults without a disk.
 	{"minorFaults", "faults", true, true, func(p process) *float64 { return count(p.used.MinorFaults) }},
 	// Page faults that read from a disk.
 	{"majorFaults", "faults", true, true, func(p process) *float64 { return count(p.used.MajorFaults) }},
-	// How often the process waited.
+	// The number of voluntary context switches, in which the process waited.
 	{"voluntaryContextSwitches", "switches", true, true, func(p process) *float64 { return count(p.used.VoluntaryContextSwitches) }},
-	// How often the process was made to wait.
+	// The number of involuntary context switches, in which the process was preempted.
 	{"involuntaryContextSwitches", "switches", true, true, func(p process) *float64 { return count(p.used.InvoluntaryContextSwitches) }},
 }
 
@@ -62,8 +62,8 @@ func count(of *int64) *float64 {
 	return &value
 }
 
-// FindProcessQuantity splits the name of a process metric: process.cpuTime is of the process with the result, and
-// process.server.cpuTime of the role called server.
+// FindProcessQuantity splits the name of a process metric: process.cpuTime is of the process with the result, and process.server.cpuTime of
+// the role called server.
 func FindProcessQuantity(metric string) (role string, quantity *ProcessQuantity) {
 	name, ok := strings.CutPrefix(metric, ProcessPrefix)
 	if !ok {
@@ -81,8 +81,8 @@ func FindProcessQuantity(metric string) (role string, quantity *ProcessQuantity)
 	return "", nil
 }
 
-// Metric is what an attempt has of a metric: what its program reported, or what the runner read of a process. It is false for
-// what was not reported or could not be read; absent is not zero.
+// Metric returns a metric of an attempt, as reported by its program or read from a process by the runner. It returns false if the metric
+// was not reported or could not be read, because absent is not zero.
 func (a *Attempt) Metric(name string) (Metric, bool) {
 	if a.Result != nil {
 		if reported, ok := a.Result.Metrics[name]; ok {
@@ -105,8 +105,8 @@ func (a *Attempt) Metric(name string) (Metric, bool) {
 	return Metric{Unit: quantity.Unit, Value: value}, value != nil
 }
 
-// EachRead visits everything that the runner read of the attempt's processes, by the names that metrics have. Of one that was not started
-// there is nothing.
+// EachRead visits all quantities that the runner read of the attempt's processes, with their metric names. A process that was not started
+// has none.
 func (a *Attempt) EachRead(visit func(metric, unit string, value float64)) {
 	if a.Outcome == NotStarted {
 		return
@@ -130,7 +130,7 @@ func (a *Attempt) EachRead(visit func(metric, unit string, value float64)) {
 	}
 }
 
-// Reported is what the process reported; empty where that is nothing.
+// Reported returns the result that the process reported; empty without one.
 func (a *Attempt) Reported() *Result {
 	if a.Result == nil {
 		return &Result{}

@@ -1,6 +1,6 @@
-// Package record is the Go side of the seam between the two languages: the wave that the planner writes for assay-runner,
-// and the attempts that assay-runner writes for the analysis. The JSON Schemas in runner/schema define the format; the
-// tests of both languages read the same fixtures.
+// Package record is the Go side of the interface between the two languages: the wave that the planner writes for assay-runner, and the
+// attempts that assay-runner writes for the analysis. The JSON Schemas in runner/schema define the format; the tests of both languages read
+// the same fixtures.
 package record
 
 import (
@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Schema identifiers, the value of every record's schema field.
+// Schema identifiers, the values of every record's schema field.
 const (
 	WaveSchema    = "assay.dev/wave/v1alpha1"
 	AttemptSchema = "assay.dev/attempt/v1alpha1"
 	ResultSchema  = "assay.dev/result/v1alpha1"
 )
 
-// Run identifies a run for ever: names are used again, uids are not.
+// Run identifies a run permanently, because names are reused and uids are not.
 type Run struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
 }
 
-// Wave is everything assay-runner needs to execute the blocks of one wave. Arguments are final.
+// Wave has all that assay-runner needs to execute the blocks of one wave. Arguments are final.
 type Wave struct {
 	Schema     string `json:"schema"`
 	Run        Run    `json:"run"`
@@ -33,9 +33,9 @@ type Wave struct {
 	// Purpose is why the blocks run; empty in ledgers older than the field, which only screened.
 	Purpose  Purpose  `json:"purpose,omitempty"`
 	Workload Workload `json:"workload"`
-	// Environment is what a block must find before its first trial; nil asks for nothing.
+	// Environment has the requirements that a block checks before its first trial; nil means none.
 	Environment *Requirements `json:"environment,omitempty"`
-	// Images are those that arms take their programs from; none when the programs are those of the place.
+	// Images are the images that provide the programs of arms; none if the programs are installed in the runner's file system.
 	Images []Image `json:"images,omitempty"`
 	Points []Point `json:"points"`
 	Arms   []Arm   `json:"arms"`
@@ -43,41 +43,41 @@ type Wave struct {
 	Blocks []Block `json:"blocks"`
 }
 
-// Purpose is what the analysis may use a wave's blocks for.
+// Purpose states for which question the analysis may use a wave's blocks.
 type Purpose string
 
 // Purposes.
 const (
-	// Screen blocks reach the verdict.
+	// Screen blocks lead to the verdict.
 	Screen Purpose = "screen"
-	// Confirm blocks were planned after a verdict was reached, and play no part but to repeat it.
+	// Confirm blocks were planned after a verdict, and are used only to repeat it.
 	Confirm Purpose = "confirm"
-	// Search blocks try loads, with a part of the cells only.
+	// Search blocks try loads, with some of the cells only.
 	Search Purpose = "search"
 )
 
-// Why is the wave's purpose, also in ledgers older than the field.
+// Why returns the wave's purpose, also for ledgers without the field.
 func (w *Wave) Why() Purpose { return cmp.Or(w.Purpose, Screen) }
 
-// Requirements are checked by every block before its first trial. If one fails, every trial is NotStarted and says why.
+// Requirements are checked by every block before its first trial. If one is unmet, every trial is NotStarted with the reason.
 type Requirements struct {
-	// Require maps fingerprint keys, hard or soft, to the values they must have, as text.
+	// Require maps fingerprint keys, hard or soft, to the required values, as text.
 	Require map[string]string `json:"require,omitempty"`
-	// Isolation is the level the block must read back; empty asks for none.
+	// Isolation is the level the block must read back; empty requires none.
 	Isolation string `json:"isolation,omitempty"`
 }
 
-// Workload is how every trial of the wave is run.
+// Workload describes how every trial of the wave is run.
 type Workload struct {
 	Image  string `json:"image,omitempty"`
 	Output Output `json:"output"`
-	// LayoutSeed draws the length of every trial's environment; nil leaves it as it is.
+	// LayoutSeed seeds the random padding of every trial's environment; nil disables it.
 	LayoutSeed     *int64 `json:"layoutSeed,omitempty"`
 	ParityRequired bool   `json:"parityRequired,omitempty"`
-	// Prepares reports whether trials keep what they prepare for later trials of their arm.
+	// Prepares reports whether prepared files are available to later trials of their arm.
 	Prepares       bool    `json:"prepares,omitempty"`
 	TimeoutSeconds float64 `json:"timeoutSeconds"`
-	// Roles are the processes of a trial, the one with the result last; none when a trial is one process.
+	// Roles are the processes of a trial, the one with the result last; none if a trial is one process.
 	Roles []Role `json:"roles,omitempty"`
 }
 
@@ -94,20 +94,20 @@ type Arm struct {
 	Baseline bool   `json:"baseline"`
 	// Null marks the baseline's copy, which must not differ from it. The runner starts it from a copy of the program.
 	Null bool `json:"null,omitempty"`
-	// Image that its programs are from; empty in a run whose arms have none of their own.
+	// Image that provides its programs; empty in a run without images.
 	Image string `json:"image,omitempty"`
 }
 
-// Cell is one arm at one point: the command that each of its trials runs.
+// Cell is one arm at one point: the command of each of its trials.
 type Cell struct {
 	Point int `json:"point"`
 	Arm   int `json:"arm"`
-	// Build is which of the arm's builds it runs, of an arm that is several; each then has a cell at every point.
+	// Build names the build that the cell runs, for an arm with several; each of them has a cell at every point.
 	Build string `json:"build,omitempty"`
-	// Image that the build's programs are from; empty is the arm's.
+	// Image that provides the build's programs; empty means the arm's.
 	Image string   `json:"image,omitempty"`
 	Argv  []string `json:"argv"`
-	// Ports are the elements of Argv in which $(port.ROLE) stands for a role's port.
+	// Ports are the indices of the elements of Argv in which $(port.ROLE) stands for a role's port.
 	Ports []int `json:"ports,omitempty"`
 	// Roles are the commands of the other roles.
 	Roles      []RoleCommand     `json:"roles,omitempty"`
@@ -123,10 +123,10 @@ type Block struct {
 	Order  []int  `json:"order"`
 }
 
-// Trials is how many processes the block launches, warm-ups included.
+// Trials returns the number of processes that the block launches, warm-ups included.
 func (b Block) Trials() int { return len(b.Warmup) + len(b.Order) }
 
-// Trials counts those of all blocks, warm-ups included.
+// Trials returns the number of trials of all blocks, warm-ups included.
 func (w *Wave) Trials() (trials int) {
 	for _, block := range w.Blocks {
 		trials += block.Trials()
@@ -152,7 +152,7 @@ const (
 	NotStarted Outcome = "NotStarted"
 )
 
-// MostAttempt is how many bytes an attempt has at most, as JSON: assay-runner makes no larger one, and the keeper takes none.
+// MostAttempt is the largest size of an attempt in bytes of JSON. assay-runner makes no larger one, and the keeper rejects one.
 const MostAttempt = 16 << 20
 
 // Attempt is one execution of one trial.
@@ -176,7 +176,7 @@ type Attempt struct {
 	ExitCode        *int      `json:"exitCode,omitempty"`
 	Signal          *int      `json:"signal,omitempty"`
 	Message         string    `json:"message,omitempty"`
-	// LeftBehind is how many processes it had started that were still running at its end.
+	// LeftBehind is the number of processes that it had started and that were still running at its end.
 	LeftBehind int `json:"leftBehind,omitempty"`
 	// EndedExecution reports whether the runner ended during this one, without an error message.
 	EndedExecution bool              `json:"endedExecution,omitempty"`
@@ -190,14 +190,14 @@ type Attempt struct {
 	Resources      Resources         `json:"resources"`
 	Output         []RawOutput       `json:"output,omitempty"`
 	Roles          []RoleSeen        `json:"roles,omitempty"`
-	// Kept is what the keeper added; nil where there was none, or it had nothing to add.
+	// Kept has the fields that the keeper added; nil if it added none.
 	Kept *Kept `json:"kept,omitempty"`
 
-	// Source is the object that the attempt was read from; it is no part of the record.
+	// Source is the object that the attempt was read from; it is not part of the record.
 	Source Source `json:"-"`
 }
 
-// Result is what the process said.
+// Result is the result that the process reported.
 type Result struct {
 	Schema    string              `json:"schema"`
 	Workload  WorkloadID          `json:"workload"`
@@ -209,7 +209,7 @@ type Result struct {
 	Ceilings  []Ceiling           `json:"ceilings,omitempty"`
 }
 
-// WorkloadID is which program ran.
+// WorkloadID identifies the program that ran.
 type WorkloadID struct {
 	Name    string            `json:"name"`
 	Version string            `json:"version"`
@@ -236,12 +236,12 @@ type Histogram struct {
 type Phase struct {
 	Name    string    `json:"name"`
 	Samples []float64 `json:"samples"`
-	// count and mean stand for samples that Summarize has dropped.
+	// count and mean replace the samples that Summarize has dropped.
 	count int
 	mean  float64
 }
 
-// Mean is the mean of the phase's samples, and how many they are; 0 of 0 where there are none.
+// Mean returns the mean of the phase's samples in seconds, and their number; 0 of 0 without samples.
 func (p *Phase) Mean() (mean float64, samples int) {
 	if len(p.Samples) == 0 {
 		return p.mean, p.count
@@ -252,7 +252,7 @@ func (p *Phase) Mean() (mean float64, samples int) {
 	return mean / float64(len(p.Samples)), len(p.Samples)
 }
 
-// Summarize drops the samples and keeps what Mean says of them, which is all that is ever asked of a phase.
+// Summarize replaces the samples by their mean and number, because the analysis uses nothing else of a phase.
 func (p *Phase) Summarize() {
 	p.mean, p.count = p.Mean()
 	p.Samples = nil
@@ -264,25 +264,25 @@ type Quantity struct {
 	Value float64 `json:"value"`
 }
 
-// Parity is a digest of the outputs.
+// Parity is a digest of the outputs, to verify that arms compute the same.
 type Parity struct {
 	Algorithm string `json:"algorithm"`
 	Digest    string `json:"digest"`
 	Items     int64  `json:"items"`
 }
 
-// Ceiling is a physical limit and what was achieved against it, if the process knows it.
+// Ceiling is a physical limit and the achieved fraction of it, if the process knows it.
 type Ceiling struct {
 	Name     string   `json:"name"`
 	Unit     string   `json:"unit"`
 	Limit    float64  `json:"limit"`
 	Achieved *float64 `json:"achieved,omitempty"`
-	// Instructions and Threads are what the limit was measured with, where that matters.
+	// Instructions and Threads state how the limit was measured, where that matters.
 	Instructions string `json:"instructions,omitempty"`
 	Threads      int64  `json:"threads,omitempty"`
 }
 
-// String is what is limited and how that was measured, e.g. "readBandwidth (avx2, 2 threads)".
+// String returns the limited quantity and how it was measured, e.g. "readBandwidth (avx2, 2 threads)".
 func (c Ceiling) String() string {
 	var with []string
 	if c.Instructions != "" {
@@ -307,7 +307,7 @@ type Environment struct {
 	Soft map[string]any `json:"soft"`
 }
 
-// Isolation is what the process really had.
+// Isolation is the isolation that was in force for the process.
 type Isolation struct {
 	Level            string   `json:"level"`
 	CPUsAllowed      string   `json:"cpusAllowed,omitempty"`
@@ -323,7 +323,7 @@ type NoiseWindows struct {
 	After  Noise `json:"after"`
 }
 
-// Resources is the process's own use. A nil field could not be read.
+// Resources is the resource use of the process itself. A nil field could not be read.
 type Resources struct {
 	UserSeconds                *float64 `json:"userSeconds,omitempty"`
 	SystemSeconds              *float64 `json:"systemSeconds,omitempty"`

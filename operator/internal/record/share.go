@@ -11,21 +11,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Sharing reads attempts that share what is the same in all of them: a hundred thousand copies of one fingerprint would take more
-// memory than everything measured, and more time to make. It may be used by several goroutines at once.
+// Sharing parses attempts that share equal parts in memory. A hundred thousand copies of one fingerprint would take more memory than all
+// measurements, and more time to decode. It is safe for concurrent use.
 type Sharing struct {
 	mutex   sync.Mutex
 	texts   map[string]string
 	options json.Options
-	// tails is how many bytes of output the attempts had so far.
+	// tails is the number of bytes of output in the attempts so far.
 	tails int
 }
 
-// mostTails bounds what is kept of what processes wrote, which no verdict rests on. Each of a hundred thousand trials may have written as
-// much as is kept of one, and no two the same.
+// mostTails bounds the retained output of processes, which no verdict uses. Each of a hundred thousand trials may have its own maximal
+// output.
 const mostTails = 4 << 20
 
-// NewSharing returns one that has read nothing yet.
+// NewSharing returns an empty Sharing.
 func NewSharing() *Sharing {
 	s := &Sharing{texts: map[string]string{}}
 	s.options = json.JoinOptions(strict, json.WithUnmarshalers(json.JoinUnmarshalers(
@@ -34,11 +34,11 @@ func NewSharing() *Sharing {
 	return s
 }
 
-// An attempt begins in these years. JSON has none beyond 9999, and the longest one takes three centuries: of one that ends later nothing
-// could be written down, and with it nothing of its run.
+// The allowed years of an attempt's start. JSON times end at year 9999 and the longest duration is three centuries; an end after 9999 could
+// not be encoded, and would break the analysis of its run.
 const firstYear, lastYear = 1, 9000
 
-// ParseAttempt reads one attempt. The error names the field that is wrong.
+// ParseAttempt parses one attempt. The error names the invalid field.
 func (s *Sharing) ParseAttempt(raw []byte) (*Attempt, error) {
 	attempt, err := parse[Attempt]("attempt", raw, s.options)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Sharing) ParseAttempt(raw []byte) (*Attempt, error) {
 	return attempt, nil
 }
 
-// tails are the ends of what the attempt's processes wrote.
+// tails returns the output of the attempt's processes.
 func (a *Attempt) tails() []*string {
 	out := []*string{&a.StderrTail}
 	for i := range a.Roles {
@@ -71,7 +71,7 @@ func (a *Attempt) tails() []*string {
 	return out
 }
 
-// repeated are the texts that many attempts have in common.
+// repeated returns the strings that many attempts have in common.
 func (a *Attempt) repeated() []*string {
 	out := []*string{
 		&a.Schema, &a.Run.Namespace, &a.Run.Name, &a.Run.UID, &a.Experiment, &a.Block, &a.Point, &a.Arm, &a.Build,
@@ -92,10 +92,10 @@ func (a *Attempt) repeated() []*string {
 	return out
 }
 
-// mostRemembered bounds what is remembered of one type, in case nothing is ever the same.
+// mostRemembered bounds the cache of one type, in case no two values are equal.
 const mostRemembered = 10_000
 
-// sharing decodes what was decoded before, from the same bytes or after simplify from others, to the same value.
+// sharing caches decoded values by their bytes. After simplify, equal values share one copy too.
 func sharing[T any](s *Sharing, simplify func(*T) bool) *json.Unmarshalers {
 	remembered := map[string]T{}
 	recall := func(key []byte) (T, bool) {
@@ -137,11 +137,10 @@ func sharing[T any](s *Sharing, simplify func(*T) bool) *json.Unmarshalers {
 	})
 }
 
-// readings of the machine stand in the fingerprint of a trial for people to read. They differ from trial to trial, so that no two
-// attempts could share the rest.
+// readings are fields of the fingerprint for human readers. They differ from trial to trial, which would prevent sharing of the rest.
 var readings = []string{"layoutPadBytes", "loadAverage1", "memoryAvailableBytes", "swapUsedBytes", "uptimeSeconds"}
 
-// withoutReadings reports whether there were any.
+// withoutReadings removes the readings and reports whether there were any.
 func withoutReadings(fingerprint *map[string]any) bool {
 	before := len(*fingerprint)
 	for _, key := range readings {
@@ -160,13 +159,13 @@ func (s *Sharing) text(text string) string {
 	return text
 }
 
-// zeros are what all readings of nothing point to: most of what a quiet machine reads.
+// zeros are the shared targets of pointers to zero, the most frequent reading of a quiet machine.
 var (
 	zeroReading float64
 	zeroCount   int64
 )
 
-// shareZeros lets the pointers in a struct, and in those inside it, share their zeros.
+// shareZeros lets the pointers in a struct, and in nested structs, share their zeros.
 func shareZeros(readings reflect.Value) {
 	for i := range readings.NumField() {
 		field := readings.Field(i)

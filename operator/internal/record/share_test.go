@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/test/records"
 )
 
-// TestSharingReadsTheSame reads every fixture three times in a row, so that the later ones are from memory.
-func TestSharingReadsTheSame(t *testing.T) {
+// Every fixture is parsed three times in a row, so that the later ones come from the cache.
+func TestSharing_CachedValuesAreEqual(t *testing.T) {
 	sharing := NewSharing()
 	for range 3 {
 		for file, raw := range records.All(t, "valid") {
@@ -33,10 +33,10 @@ func TestSharingReadsTheSame(t *testing.T) {
 	}
 }
 
-// TestSharedFingerprintsAreOne reads two attempts that differ in what their machine was doing.
-func TestSharedFingerprintsAreOne(t *testing.T) {
+// Two attempts that differ only in readings of their machine share one fingerprint.
+func TestSharing_FingerprintsWithoutReadingsAreShared(t *testing.T) {
 	raw := records.Valid(t, "attempt-build")
-	for sentence, more := range map[string]string{"as it is": "", "with a name that only the validator takes": `, "a \"b\"": "c"`} {
+	for sentence, more := range map[string]string{"unchanged": "", "with a name that only the validator accepts": `, "a \"b\"": "c"`} {
 		t.Run(sentence, func(t *testing.T) {
 			sharing := NewSharing()
 			var read [2]*Attempt
@@ -53,15 +53,15 @@ func TestSharedFingerprintsAreOne(t *testing.T) {
 				"parameters": {first.Parameters, second.Parameters}, "argv": {first.Argv, second.Argv},
 			} {
 				if reflect.ValueOf(pair[0]).Pointer() != reflect.ValueOf(pair[1]).Pointer() {
-					t.Errorf("%s: two in memory", what)
+					t.Errorf("%s: two copies in memory", what)
 				}
 			}
 		})
 	}
 }
 
-// Every trial may write as much as is kept of one, as with the time of day in it. What all of them wrote is not held.
-func TestWhatProcessesWroteIsKeptOfTheFirst(t *testing.T) {
+// Every trial may have its own maximal output, for example with the time of day. Together they must not be retained.
+func TestSharing_OutputIsRetainedUpToABound(t *testing.T) {
 	raw := records.Valid(t, "attempt-build")
 	sharing, held := NewSharing(), 0
 	for i := range 1000 {
@@ -72,18 +72,18 @@ func TestWhatProcessesWroteIsKeptOfTheFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		if held += len(attempt.StderrTail); i == 0 && attempt.StderrTail != tail {
-			t.Errorf("the first is said to have written %.100q", attempt.StderrTail)
+			t.Errorf("the output of the first is %.100q", attempt.StderrTail)
 		}
 	}
 	if held > mostTails {
-		t.Errorf("%d bytes of output are held", held)
+		t.Errorf("%d bytes of output are retained", held)
 	}
 }
 
 func replaceOnce(t *testing.T, text, old, with string) string {
 	t.Helper()
 	if strings.Count(text, old) != 1 {
-		t.Fatalf("%q is not there once", old)
+		t.Fatalf("%q does not occur once", old)
 	}
 	return strings.Replace(text, old, with, 1)
 }

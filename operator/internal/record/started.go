@@ -1,12 +1,12 @@
 package record
 
-// Schema identifiers of what the keeper writes beside attempts.
+// Schema identifiers of the keeper's records beside attempts.
 const (
 	StartedSchema       = "assay.dev/started/v1alpha1"
 	ContradictionSchema = "assay.dev/problem/v1alpha1"
 )
 
-// Started records that a trial was about to start. Without an attempt of the same id nothing is known of how it ended.
+// Started records that a trial was about to start. Without an attempt of the same id its outcome is unknown.
 type Started struct {
 	Schema string `json:"schema"`
 	// ID is that of the attempt.
@@ -18,10 +18,10 @@ type Started struct {
 	StartedAt string `json:"startedAt"`
 }
 
-// Contradiction records that an object was to be written where another one is.
+// Contradiction records that a write found another object under its key.
 type Contradiction struct {
 	Schema string `json:"schema"`
-	// Key of the object that is there, and SHA256 of what was to be written.
+	// Key of the existing object, and SHA256 of the rejected content.
 	Key    string `json:"key"`
 	SHA256 string `json:"sha256"`
 	Reason string `json:"reason"`

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// What a status or an event says comes back from the API server as it was sent, so that no pass finds it changed.
-func TestATruncatedTextIsValidAndCutAtACharacter(t *testing.T) {
+// The API server must return the text of a status or event unchanged, so that reconciles detect no difference.
+func TestTruncate_ValidAndCutAtACharacter(t *testing.T) {
 	for _, text := range []string{
 		"", "short", "naïve", strings.Repeat("é", 20), strings.Repeat("€𝄞", 9), "a\xffb", "\xe2\x82", strings.Repeat("\xff", 40),
 	} {
@@ -18,11 +18,11 @@ func TestATruncatedTextIsValidAndCutAtACharacter(t *testing.T) {
 			}
 			valid := strings.ToValidUTF8(text, "?")
 			if kept, cut := strings.CutSuffix(got, "…"); !strings.HasPrefix(valid, kept) || cut != (len(valid) > most) {
-				t.Errorf("%q in %d bytes is %q, which is not its beginning", text, most, got)
+				t.Errorf("%q in %d bytes is %q, which is not a prefix of it", text, most, got)
 			}
 		}
 	}
 	if got := Truncate(strings.Repeat("é", 10), 13); got != "ééééé…" {
-		t.Errorf("ten of two bytes in 13 bytes are %q", got)
+		t.Errorf("ten characters of two bytes in 13 bytes are %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-// Package registry looks up which digest a tag of an image names now.
+// Package registry resolves the tag of an image to its current digest.
 package registry
 
 import (
@@ -20,26 +20,26 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-// RevisionLabel is where the OCI image format keeps the revision that an image was built from.
+// RevisionLabel is the label in which the OCI image format records the source revision of an image.
 const RevisionLabel = "org.opencontainers.image.revision"
 
-// patience is how long a registry may take to answer, and mostAnswer how many bytes it may answer with: what describes an image takes some
-// KiB, and whoever may push one says how much it is.
+// patience is the timeout of a registry, and mostAnswer the largest accepted response in bytes. A manifest or configuration takes a few
+// KiB, but anyone with push rights chooses its size.
 const (
 	patience   = 20 * time.Second
 	mostAnswer = 4 << 20
 )
 
-// Client asks registries.
+// Client resolves images at registries.
 type Client struct {
-	// Hosts are those that may be asked; a * is any. An operator asks on behalf of people who could not reach what it can, so it asks
-	// none that its administrator did not name.
+	// Hosts are the registries that may be contacted; a * allows all. The operator has network access that authors of schedules may lack,
+	// so it contacts only registries that its administrator has allowed.
 	Hosts []string
-	// Keychain has credentials; nil is none.
+	// Keychain provides credentials; nil means anonymous access.
 	Keychain authn.Keychain
 }
 
-// Resolve looks up what a reference names.
+// Resolve looks up the digest and the revision of an image reference. Failures are reported in the returned Image.
 func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
@@ -47,13 +47,13 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	}
 	host := ref.Context().RegistryStr()
 	if !c.may(host) {
-		return problem("the operator may not ask registry %s for %s: it may ask %s; take another image, have CI report revisions by digest "+
+		return problem("the operator may not contact registry %s for %s, allowed: %s; take another image, have CI report revisions by digest "+
 			"(a source of type Revisions), or ask the administrator to add the registry (--registries)", host, reference,
 			cmp.Or(strings.Join(c.Hosts, ", "), "none"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	// Whoever asks asks again later.
+	// The library does not retry, because the caller requeues.
 	options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(bounded{remote.DefaultTransport}),
 		remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false })}
 	if c.Keychain != nil {
@@ -73,13 +73,13 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 		return schedule.Image{Revision: named}
 	}
 	if !out.Revision.WellFormed() {
-		return problem("invalid image %q: registry %s names it %s, and a digest of sha256 is allowed: write it as registry/name:tag", reference,
-			host, digest)
+		return problem("invalid image %q: registry %s resolves it to %s, and only a sha256 digest is allowed: write it as registry/name:tag",
+			reference, host, digest)
 	}
 	return out
 }
 
-// bounded ends an answer that is longer than any description of an image.
+// bounded cuts off responses that are larger than mostAnswer.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -91,14 +91,14 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 func (c *Client) may(host string) bool {
-	// The name of Docker's registry is not that of its host.
+	// Docker Hub's registry name differs from its host name.
 	return slices.ContainsFunc(c.Hosts, func(h string) bool {
 		return h == "*" || h == host || h == "docker.io" && host == name.DefaultRegistry
 	})
 }
 
-// labelled is the revision that an image names as its own; empty where it names none. An index of several platforms is asked for the
-// library's own platform: all are built from one revision.
+// labelled returns the value of RevisionLabel of an image, or "". Of a multi-platform index it reads the library's own platform, because
+// all platforms are built from one revision.
 func labelled(descriptor *remote.Descriptor) (string, error) {
 	image, err := descriptor.Image()
 	if err == nil {
@@ -108,7 +108,7 @@ func labelled(descriptor *remote.Descriptor) (string, error) {
 		}
 		err = failed
 	}
-	// What cannot be read as an image has no label; what was not answered may have one.
+	// An image that cannot be parsed has no label. If the registry failed to answer, the label is unknown and the error is returned.
 	var answered *transport.Error
 	var network interface{ Timeout() bool }
 	if errors.As(err, &answered) && answered.StatusCode >= http.StatusInternalServerError || errors.As(err, &network) {
@@ -117,7 +117,7 @@ func labelled(descriptor *remote.Descriptor) (string, error) {
 	return "", nil
 }
 
-// unanswered distinguishes an image that is gone from a registry that did not answer.
+// unanswered distinguishes a deleted image from an unreachable registry.
 func unanswered(reference, host string, err error) schedule.Image {
 	var answered *transport.Error
 	if !errors.As(err, &answered) {
@@ -125,9 +125,9 @@ func unanswered(reference, host string, err error) schedule.Image {
 	}
 	switch answered.StatusCode {
 	case http.StatusNotFound:
-		return schedule.Image{Vanished: fmt.Sprintf("%s is gone: registry %s knows no such tag", reference, host)}
+		return schedule.Image{Vanished: fmt.Sprintf("%s does not exist: registry %s has no such tag", reference, host)}
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return problem("registry %s does not show %s without credentials, and the operator has none: correct the name, or have CI report "+
+		return problem("registry %s does not serve %s without credentials, and the operator has none: correct the name, or have CI report "+
 			"revisions by digest (a source of type Revisions)", host, reference)
 	default:
 		return problem("registry %s answered %s with HTTP %d: %v", host, reference, answered.StatusCode, err)
@@ -138,7 +138,7 @@ func problem(format string, args ...any) schedule.Image {
 	return schedule.Image{Problem: fmt.Sprintf(format, args...)}
 }
 
-// untagged is a reference without its tag and digest.
+// untagged returns a reference without its tag and digest.
 func untagged(reference string) string {
 	out, _, _ := strings.Cut(reference, "@")
 	if colon := strings.LastIndex(out, ":"); colon > strings.LastIndex(out, "/") {

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// pushed is an image in a registry of its own, with a label if that is not empty.
+// pushed pushes an image to a new registry, with a revision label unless that is empty.
 func pushed(t *testing.T, label string) (host string, digest string) {
 	t.Helper()
 	server := httptest.NewServer(served.New(served.Logger(log.New(io.Discard, "", 0))))
@@ -52,25 +52,25 @@ func pushed(t *testing.T, label string) (host string, digest string) {
 	return address.Host, hash.String()
 }
 
-func TestAnImageIsNamedByItsDigestAndItsRevision(t *testing.T) {
+func TestClient_ResolvesDigestAndRevision(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	for name, tc := range map[string]struct{ label, want string }{
-		"the label is its revision":                 {commit, commit},
-		"without a label its digest is":             {"", "sha256:"},
-		"a label that could be no revision is none": {"$(rm -rf /)", "sha256:"},
+		"the label is the revision":                  {commit, commit},
+		"without a label the digest is the revision": {"", "sha256:"},
+		"an invalid label is ignored":                {"$(rm -rf /)", "sha256:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, digest := pushed(t, tc.label)
 			got := (&Client{Hosts: []string{host}}).Resolve(t.Context(), host+"/acme/app:main")
 			if got.Problem != "" || got.Vanished != "" || got.Image != host+"/acme/app@"+digest ||
 				!strings.HasPrefix(got.Revision.Revision, tc.want) {
-				t.Errorf("it is %+v, want digest %s", got, digest)
+				t.Errorf("got %+v, want digest %s", got, digest)
 			}
 		})
 	}
 }
 
-func TestWhatARegistryAnswersIsDistinguished(t *testing.T) {
+func TestClient_FailuresAreClassified(t *testing.T) {
 	host, _ := pushed(t, "")
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := http.StatusOK
@@ -96,16 +96,16 @@ func TestWhatARegistryAnswersIsDistinguished(t *testing.T) {
 		vanished  bool
 		want      string
 	}{
-		"a tag that is gone has vanished":                {t.Context(), host + "/acme/app:old", []string{"*"}, true, "knows no such tag"},
-		"a repository that is gone has too":              {t.Context(), host + "/acme/gone:main", []string{"*"}, true, "knows no such tag"},
-		"an image behind credentials":                    {t.Context(), other + "/private/app:main", []string{other}, false, "type Revisions"},
-		"a registry that is broken":                      {t.Context(), other + "/broken/app:main", []string{other}, false, "HTTP 500"},
-		"a registry that is away":                        {t.Context(), away + "/acme/app:main", []string{away}, false, "did not answer"},
-		"a pass that ends":                               {cancelled, host + "/acme/app:main", []string{"*"}, false, "did not answer"},
-		"a registry that the administrator did not name": {t.Context(), host + "/acme/app:main", []string{"ghcr.io"}, false, "it may ask ghcr.io"},
-		"no registry at all":                             {t.Context(), host + "/acme/app:main", nil, false, "it may ask none"},
-		"Docker's own, which is not the host's name":     {t.Context(), "acme/app:main", []string{"ghcr.io"}, false, "may not ask registry index.docker.io"},
-		"what is no reference":                           {t.Context(), "UPPER/case:tag:tag", []string{"*"}, false, "registry/name:tag"},
+		"a deleted tag has vanished":                     {t.Context(), host + "/acme/app:old", []string{"*"}, true, "has no such tag"},
+		"a deleted repository has vanished":              {t.Context(), host + "/acme/gone:main", []string{"*"}, true, "has no such tag"},
+		"an image that needs credentials":                {t.Context(), other + "/private/app:main", []string{other}, false, "type Revisions"},
+		"a registry with an internal error":              {t.Context(), other + "/broken/app:main", []string{other}, false, "HTTP 500"},
+		"an unreachable registry":                        {t.Context(), away + "/acme/app:main", []string{away}, false, "did not answer"},
+		"a canceled reconcile":                           {cancelled, host + "/acme/app:main", []string{"*"}, false, "did not answer"},
+		"a registry that the administrator did not name": {t.Context(), host + "/acme/app:main", []string{"ghcr.io"}, false, "allowed: ghcr.io"},
+		"no registry is allowed":                         {t.Context(), host + "/acme/app:main", nil, false, "allowed: none"},
+		"Docker Hub, whose name is not its host's name":  {t.Context(), "acme/app:main", []string{"ghcr.io"}, false, "may not contact registry index.docker.io"},
+		"an invalid reference":                           {t.Context(), "UPPER/case:tag:tag", []string{"*"}, false, "registry/name:tag"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := (&Client{Hosts: tc.hosts}).Resolve(tc.ctx, tc.reference)
@@ -114,19 +114,19 @@ func TestWhatARegistryAnswersIsDistinguished(t *testing.T) {
 				text = got.Vanished
 			}
 			if !strings.Contains(text, tc.want) || (got.Vanished != "") != tc.vanished || got.Image != "" {
-				t.Errorf("it is %+v, want %q", got, tc.want)
+				t.Errorf("got %+v, want %q", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestDockersRegistryGoesByItsName(t *testing.T) {
+func TestClient_DockerHubIsAllowedByItsName(t *testing.T) {
 	if !(&Client{Hosts: []string{"docker.io"}}).may(name.DefaultRegistry) {
-		t.Error("docker.io does not allow its own host")
+		t.Error("docker.io does not allow its host")
 	}
 }
 
-func TestATagIsCutFromAReference(t *testing.T) {
+func TestUntagged_RemovesTagAndDigest(t *testing.T) {
 	for reference, want := range map[string]string{
 		"ghcr.io/acme/app:main":           "ghcr.io/acme/app",
 		"localhost:5000/app":              "localhost:5000/app",
@@ -135,13 +135,13 @@ func TestATagIsCutFromAReference(t *testing.T) {
 		"app":                             "app",
 	} {
 		if got := untagged(reference); got != want {
-			t.Errorf("%s is %s, want %s", reference, got, want)
+			t.Errorf("%s becomes %s, want %s", reference, got, want)
 		}
 	}
 }
 
-// Whoever may push an image says how much it is. What describes it is read as far as a description goes.
-func TestAnAnswerWithoutEndIsCut(t *testing.T) {
+// Anyone with push rights chooses the size of a manifest, so the client reads only a bounded part of it.
+func TestClient_EndlessResponseIsCutOff(t *testing.T) {
 	const endless = 64 << 20
 	manifest := func(size int) string {
 		return fmt.Sprintf(`{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
@@ -152,8 +152,8 @@ func TestAnAnswerWithoutEndIsCut(t *testing.T) {
 		manifest string
 		problem  bool
 	}{
-		"a configuration without end": {manifest(endless), false},
-		"a manifest without end":      {strings.Repeat(" ", endless), true},
+		"an endless configuration": {manifest(endless), false},
+		"an endless manifest":      {strings.Repeat(" ", endless), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent atomic.Int64
@@ -176,19 +176,19 @@ func TestAnAnswerWithoutEndIsCut(t *testing.T) {
 			host := strings.TrimPrefix(server.URL, "http://")
 			got := (&Client{Hosts: []string{host}}).Resolve(t.Context(), host+"/acme/app:main")
 			if (got.Problem != "") != tc.problem || got.Vanished != "" {
-				t.Errorf("it is %+v", got)
+				t.Errorf("got %+v", got)
 			}
-			// What a connection holds on the way is sent, too.
+			// Data in socket buffers counts as sent, too.
 			if most := int64(mostAnswer + 16<<20); sent.Load() > most {
-				t.Errorf("%d bytes were read, want at most %d", sent.Load(), most)
+				t.Errorf("%d bytes were sent, want at most %d", sent.Load(), most)
 			}
 		})
 	}
 }
 
-func TestAnImageThatNoRunTakesIsNamed(t *testing.T) {
+func TestClient_DigestOtherThanSHA256IsRejected(t *testing.T) {
 	host, _ := pushed(t, "")
-	// The status and the runs of a schedule take digests of sha256 only.
+	// Status and runs of a schedule accept sha256 digests only.
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
 		if r.URL.Path != "/v2/" {
@@ -199,10 +199,10 @@ func TestAnImageThatNoRunTakesIsNamed(t *testing.T) {
 	other := strings.TrimPrefix(served.URL, "http://")
 	sum := sha512.Sum512([]byte("{}"))
 	got := (&Client{Hosts: []string{"*"}}).Resolve(t.Context(), other+"/acme/app@sha512:"+hex.EncodeToString(sum[:]))
-	if !strings.Contains(got.Problem, "a digest of sha256 is allowed") || got.Image != "" {
-		t.Errorf("it is %+v", got)
+	if !strings.Contains(got.Problem, "only a sha256 digest is allowed") || got.Image != "" {
+		t.Errorf("got %+v", got)
 	}
 	if got := (&Client{Hosts: []string{"*"}}).Resolve(t.Context(), host+"/acme/app:main"); !got.WellFormed() {
-		t.Errorf("it is %+v", got)
+		t.Errorf("got %+v", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
+func TestMarkdown_ControlsScreeningAndNodes(t *testing.T) {
 	machine := fixture.Scenario{Trial: 0.005, Nodes: 3, NodeSpeed: 0.1}
 	// Slower: a control that is missing takes a Go, and there would be nothing to confirm.
 	world := fixture.NewWorld(machine, 0.3, 1, 1)
@@ -36,12 +36,12 @@ func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
 	result := analyze.Evidence(exp, evidence, 1)
 	page := string(Markdown(exp, result))
 	for what, want := range map[string]string{
-		"the confidence of gates":           "at 99.5 % confidence",
-		"the null arm":                      "| no | null |  | time |",
-		"a control phase without reports":   "0 of 24 trials of arm new report phase",
-		"the ratio on every node":           "| node-2 |",
-		"what the screening said":           "The screening blocks showed:",
-		"the confidence among what repeats": "confidence 0.95, of gates 0.995",
+		"the confidence of gates":         "at 99.5 % confidence",
+		"the null arm":                    "| no | null |  | time |",
+		"a control phase without reports": "0 of 24 trials of arm new report phase",
+		"the ratio on every node":         "| node-2 |",
+		"the result of the screening":     "The screening blocks showed:",
+		"the confidence in the settings":  "confidence 0.95, of gates 0.995",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%s is missing: no %q in\n%s", what, want, page)

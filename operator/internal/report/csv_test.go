@@ -7,7 +7,7 @@ import (
 )
 
 // A spreadsheet computes a cell that begins like these.
-func TestNoCellIsAFormula(t *testing.T) {
+func TestCSV_NoCellIsAFormula(t *testing.T) {
 	for cell, want := range map[string]string{
 		"=HYPERLINK(\"http://x\")": "'=HYPERLINK(\"http://x\")", "+1+1": "'+1+1", "@SUM(A1)": "'@SUM(A1)", "-2+3": "'-2+3",
 		"\t=1": "'\t=1", "%0": "'%0", "|x": "'|x",

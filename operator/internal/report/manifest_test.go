@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/manifest"
 )
 
-// Whoever gets a report can run what it is about.
-func TestTheManifestOfAReportIsTheSameExperiment(t *testing.T) {
+// The manifest in a report runs its experiment.
+func TestManifest_FreezesToSameExperiment(t *testing.T) {
 	pair, err := fixture.PairExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestTheManifestOfAReportIsTheSameExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, exp := range map[string]*experiment.Experiment{"with a template of its own name": pair, "with a template inside": inline} {
+	for name, exp := range map[string]*experiment.Experiment{"with a named template": pair, "with a template inside": inline} {
 		t.Run(name, func(t *testing.T) {
 			raw, err := Manifest(exp)
 			if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsPrintableStaysWhatItIs(t *testing.T) {
+func TestPrintable_RetainsPrintableText(t *testing.T) {
 	for _, text := range []string{
 		"plain", `a "b" \c`, "no\u00a0break", "\u00a0\"", "\x1b[31m\u00a0\"red\"", "a\u2028b", "a\u202eb", "\xff\"", "tab\tand\nline", "\u0000\\",
 	} {

@@ -66,7 +66,7 @@ func hostileRun(t *testing.T) (*experiment.Experiment, *analysis.Analysis) {
 // unescaped are the pipes that Markdown takes for cell borders.
 var unescaped = regexp.MustCompile(`(^|[^\\])(\\\\)*\|`)
 
-func TestMarkdownTablesHoldWhateverValuesThereAre(t *testing.T) {
+func TestMarkdown_AnyValueIsEscaped(t *testing.T) {
 	exp, result := hostileRun(t)
 	columns, tables := 0, 0
 	for line := range strings.Lines(string(Markdown(exp, result))) {
@@ -99,7 +99,7 @@ func TestMarkdownTablesHoldWhateverValuesThereAre(t *testing.T) {
 	}
 }
 
-func TestCSVKeepsWhateverValuesThereAre(t *testing.T) {
+func TestCSV_AnyValueIsRetained(t *testing.T) {
 	exp, result := hostileRun(t)
 	rows, err := csv.NewReader(bytes.NewReader(CSV(exp, result))).ReadAll()
 	if err != nil {
@@ -118,7 +118,7 @@ func TestCSVKeepsWhateverValuesThereAre(t *testing.T) {
 	}
 }
 
-func TestTerminalPrintsNoControlCharacters(t *testing.T) {
+func TestTerminal_ControlCharactersAreEscaped(t *testing.T) {
 	exp, result := hostileRun(t)
 	var out bytes.Buffer
 	if err := Terminal(&out, exp, result); err != nil {
@@ -131,7 +131,7 @@ func TestTerminalPrintsNoControlCharacters(t *testing.T) {
 	}
 }
 
-func TestReportsOfEmptyAnalyses(t *testing.T) {
+func TestReport_EmptyAnalysis(t *testing.T) {
 	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestReportsOfEmptyAnalyses(t *testing.T) {
 	}
 }
 
-func TestSingleArmHasNoRatioColumns(t *testing.T) {
+func TestReport_SingleArmHasNoRatioColumns(t *testing.T) {
 	exp, result := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Arms = spec.Arms[:1]
 		spec.Arms[0].Baseline = false
@@ -170,8 +170,8 @@ func TestSingleArmHasNoRatioColumns(t *testing.T) {
 	}
 }
 
-// An analysis that somebody else wrote may warn of a hundred thousand numbers in the same words.
-func TestManyWarningsOfTheSameKindAreGroupedAtOnce(t *testing.T) {
+// An untrusted analysis may have a hundred thousand warnings that differ in a number only.
+func TestWarnings_ManyOfAKindGroupedInLinearTime(t *testing.T) {
 	result := &analysis.Analysis{}
 	const many = 120_000
 	for i := range many {

@@ -19,7 +19,7 @@ func ratio(value, low, high float64) *analysis.Estimate {
 	return &analysis.Estimate{Value: value, Unit: "1", Ratio: true, Low: &low, High: &high, Blocks: 12}
 }
 
-func TestTheVerdictIsASentence(t *testing.T) {
+func TestSentence_OfVerdict(t *testing.T) {
 	exp := &experiment.Experiment{
 		Arms: []record.Arm{{Name: "loop", Baseline: true}, {Name: "fused"}, {Name: "naive"}},
 		Plan: experiment.Plan{Metrics: []experiment.Metric{
@@ -122,7 +122,7 @@ func TestTheVerdictIsASentence(t *testing.T) {
 	}
 }
 
-func TestSeveralCandidatesAndSearchesHaveASentenceToo(t *testing.T) {
+func TestSentence_SeveralCandidatesAndSearches(t *testing.T) {
 	exp, result := simulated(t, nil, nil)
 	if got := Headline(exp, result); !strings.HasPrefix(got,
 		"fused-m4r handles 6.5 times as many queries per second as loop at batchSize=8,pendingDelta=0 (at least 6.3 times, 99.5 % ") {
@@ -152,7 +152,7 @@ func TestSeveralCandidatesAndSearchesHaveASentenceToo(t *testing.T) {
 }
 
 // "At least" is rounded towards no difference: the sentence is never more than the interval says.
-func TestAtLeastIsNeverMoreThanTheInterval(t *testing.T) {
+func TestSentence_AtLeastIsWithinInterval(t *testing.T) {
 	for _, v := range []float64{0.00123, 0.0999, 0.5, 1.2499, 2.349, 8.69, 9.99, 10.9, 99.9, 123.9, 98765} {
 		text := quantity.Rough(v, true)
 		var got float64
@@ -165,7 +165,7 @@ func TestAtLeastIsNeverMoreThanTheInterval(t *testing.T) {
 	}
 }
 
-func TestAnEffectAboveTheFigureItselfIsLeftOut(t *testing.T) {
+func TestReport_MeaninglessDetectableEffectIsOmitted(t *testing.T) {
 	for _, tc := range []struct {
 		effect *float64
 		want   string
@@ -177,7 +177,7 @@ func TestAnEffectAboveTheFigureItselfIsLeftOut(t *testing.T) {
 }
 
 // Every interval stands below a title that says its confidence, or beside it.
-func TestEveryIntervalSaysItsConfidence(t *testing.T) {
+func TestReport_IntervalsNameConfidence(t *testing.T) {
 	exp, result := simulated(t, nil, failOne)
 	interval := regexp.MustCompile(`\[[0-9.]+, [0-9.]+\]`)
 	for _, form := range []struct {
@@ -204,7 +204,7 @@ func TestEveryIntervalSaysItsConfidence(t *testing.T) {
 	}
 }
 
-func TestWarningsThatSayTheSameAreOne(t *testing.T) {
+func TestWarnings_DuplicatesAreGrouped(t *testing.T) {
 	exp, result := simulated(t, nil, nil)
 	result.Warnings = []string{
 		"arm loop lost 1 of 64 trials", "arm fused-m4r lost 3 of 64 trials", "arm loop lost 1 of 64 trials",

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-func TestTheReportSaysWhatTheBlocksOfEveryGateCanTell(t *testing.T) {
+func TestReport_GatesShowDetectableEffect(t *testing.T) {
 	gate := func(edit func(*analysis.GateResult)) analysis.GateResult {
 		out := analysis.GateResult{
 			Gate: "gain", Candidate: "new", Op: experiment.RatioAtMost, Estimate: &analysis.Estimate{Value: 1, Low: ptr.To(0.9), High: ptr.To(1.1), Blocks: 10},

@@ -50,7 +50,7 @@ func near(t *testing.T, what, got string, want float64) {
 	}
 }
 
-func TestATableHasTheColumnsTheRunAsksForInTheirScale(t *testing.T) {
+func TestTable_CustomColumnsAndScale(t *testing.T) {
 	analyzed, tables := ownTables(t, assayv1alpha1.ReportTable{
 		Name: "document", Title: "The document's table", Arms: []string{"loop", "fused-m4r"},
 		Columns: []assayv1alpha1.ReportColumn{
@@ -71,7 +71,7 @@ func TestATableHasTheColumnsTheRunAsksForInTheirScale(t *testing.T) {
 			}
 		}
 		if row["share of ceiling"] == "" || row["ceiling"] != "readBandwidth" {
-			t.Errorf("a share does not say of what: %v", row)
+			t.Errorf("a share without its ceiling: %v", row)
 		}
 		if row["arm"] == "loop" && row["against loop"] != "" {
 			t.Errorf("the baseline is compared with itself: %v", row)
@@ -89,7 +89,7 @@ func TestATableHasTheColumnsTheRunAsksForInTheirScale(t *testing.T) {
 	}
 }
 
-func TestPhasesAreShownWithTheirShareOfTheTotal(t *testing.T) {
+func TestTable_PhasesWithShareOfTotal(t *testing.T) {
 	result, tables := ownTables(t, assayv1alpha1.ReportTable{Name: "phases", Rows: assayv1alpha1.PhaseRows, Unit: "us",
 		Arms: []string{"loop"}})
 	if len(result.Phases) == 0 {
@@ -115,7 +115,7 @@ func TestPhasesAreShownWithTheirShareOfTheTotal(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotMeasuredIsEmptyAndNotZero(t *testing.T) {
+func TestTable_MissingValueIsEmpty(t *testing.T) {
 	_, tables := ownTables(t, assayv1alpha1.ReportTable{Name: "absent",
 		Columns: []assayv1alpha1.ReportColumn{{Title: "sleep", Phase: "sleep"}}})
 	for _, row := range cells(t, tables[0]) {

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/noise"
 )
 
-func TestTheReportShowsBothVerdictsWhereTrialsAreRejected(t *testing.T) {
+func TestReport_RejectedTrialsShowBothVerdicts(t *testing.T) {
 	estimate := func(value, half float64) *analysis.Estimate {
 		return &analysis.Estimate{Value: value, Unit: "1", Ratio: true, Low: ptr.To(value - half), High: ptr.To(value + half), Blocks: 10}
 	}
@@ -48,7 +48,7 @@ func TestTheReportShowsBothVerdictsWhereTrialsAreRejected(t *testing.T) {
 	}
 }
 
-func TestReadingsBeyondLimitsAreShownByArm(t *testing.T) {
+func TestReport_ReadingsBeyondLimitsByArm(t *testing.T) {
 	quiet := analysis.ArmNoise{Arm: "old", Trials: 20}
 	if rows := ArmNoise(&analysis.Analysis{Noise: []analysis.ArmNoise{quiet}}).Rows; rows != nil {
 		t.Errorf("rows %v of a quiet run", rows)

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Whatever a table holds and however narrow a terminal is: no line is longer, and no cell is lost.
-func TestATableFitsAnyWidthAndLosesNothing(t *testing.T) {
+// No line exceeds the width of the terminal, and no cell is lost, for random tables and widths.
+func TestTable_FitsWidthWithoutLoss(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := []string{"", "1", "batchSize", "fused-m4r", "7.154x [6.898, 7.420]", "68.38 ms", "µ-ärm", strings.Repeat("long", 12),
 		"two words here"}
@@ -45,7 +45,7 @@ func TestATableFitsAnyWidthAndLosesNothing(t *testing.T) {
 	}
 }
 
-func TestAFigureStaysBesideItsRatio(t *testing.T) {
+func TestTable_FigureStaysBesideItsRatio(t *testing.T) {
 	rows := [][]string{
 		{"size", "arm", "latency", "/old", "throughput", "/old"}, {"8", "old", "68.38 ms", "1", "115.8 queries/s", "1"},
 		{"8", "new", "9.619 ms", "0.14x", "828.5 queries/s", "7.15x"},
@@ -67,7 +67,7 @@ size  arm  throughput       /old
 	}
 }
 
-func TestTheTerminalsLinesFit(t *testing.T) {
+func TestTerminal_LinesFit(t *testing.T) {
 	exp, result := simulated(t, nil, failOne)
 	for _, columns := range []int{40, 80, 100, 255} {
 		t.Setenv("COLUMNS", fmt.Sprint(columns))
@@ -86,7 +86,7 @@ func TestTheTerminalsLinesFit(t *testing.T) {
 	}
 }
 
-func TestTheWidthIsThatOfTheReader(t *testing.T) {
+func TestTerminal_WidthOfReader(t *testing.T) {
 	for columns, want := range map[string]int{"": defaultWidth, "88": 88, "no number": defaultWidth, "-3": defaultWidth, "5": minWidth} {
 		t.Setenv("COLUMNS", columns)
 		if got := Width(&bytes.Buffer{}); got != want {
@@ -103,7 +103,7 @@ func TestTheWidthIsThatOfTheReader(t *testing.T) {
 	}
 }
 
-func TestVerdictsHaveColoursOnTerminals(t *testing.T) {
+func TestTerminal_VerdictsAreColoured(t *testing.T) {
 	got := painted("NoGo  old: missed\nGo  new: all hold\nverdict: Go, best: new\nGone\n")
 	want := "\x1b[31mNoGo\x1b[0m  old: missed\n\x1b[32mGo\x1b[0m  new: all hold\nverdict: \x1b[32mGo\x1b[0m, best: new\nGone\n"
 	if got != want {
@@ -111,7 +111,7 @@ func TestVerdictsHaveColoursOnTerminals(t *testing.T) {
 	}
 }
 
-// wrapped is Wrap as it is meant, which copies what is left for every line.
+// wrapped is the slow reference of Wrap. It copies the rest of the text for every line.
 func wrapped(line string, width int) []string {
 	rest := []rune(line)
 	indent := len(rest) - len([]rune(strings.TrimLeft(line, " "))) + 2
@@ -130,7 +130,7 @@ func wrapped(line string, width int) []string {
 	return append(out, string(rest))
 }
 
-func TestALineIsBrokenAsItIsMeantAndInTheTimeOfItsLength(t *testing.T) {
+func TestWrap_MatchesReferenceInLinearTime(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	words := []string{" ", "  ", "%", " %", "µ", "word", "a-long-word-of-many-letters", "99.5 % of", strings.Repeat(" ", 30)}
 	for range 20_000 {
@@ -144,13 +144,13 @@ func TestALineIsBrokenAsItIsMeantAndInTheTimeOfItsLength(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	Wrap(strings.Repeat("a warning of somebody else ", 1<<19), defaultWidth)
+	Wrap(strings.Repeat("a warning of another tool ", 1<<19), defaultWidth)
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("14 MB took %s", took)
 	}
 }
 
-func TestALineIsBroken(t *testing.T) {
+func TestWrap_Examples(t *testing.T) {
 	for name, tc := range map[string]struct {
 		line  string
 		width int

@@ -6,51 +6,52 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	// Of every image that the operator is put into: not all have the IANA database.
+	// Embedded, because not every image of the operator contains the IANA database.
 	_ "time/tzdata"
 
 	"github.com/robfig/cron/v3"
 )
 
-// Times are the due times of a schedule.
+// Times generates the due times of a schedule.
 type Times struct{ cron *cron.SpecSchedule }
 
-// ParseTimes reads an expression of cron in a time zone; none is UTC.
+// ParseTimes parses a cron expression for a time zone; empty means UTC.
 func ParseTimes(expression, zone string) (Times, error) {
 	zone = cmp.Or(zone, "UTC")
-	// Local is that of whatever machine the operator happens to be on.
+	// "Local" would depend on the operator's machine.
 	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-		return Times{}, fmt.Errorf("invalid spec.timeZone %q: write a name of the IANA database such as Europe/Berlin, or UTC", zone)
+		return Times{}, fmt.Errorf("invalid spec.timeZone %q: use a name of the IANA database such as Europe/Berlin, or UTC", zone)
 	}
 	switch {
-	// The parser would take both from the expression, the first one with a panic where no blank follows.
+	// The parser accepts time zones in the expression, and panics if no blank follows TZ=.
 	case strings.Contains(expression, "TZ="):
-		return Times{}, fmt.Errorf("invalid spec.schedule %q: write the time zone into spec.timeZone", expression)
+		return Times{}, fmt.Errorf("invalid spec.schedule %q: set the time zone in spec.timeZone", expression)
 	case strings.Contains(expression, "@every"):
-		return Times{}, fmt.Errorf("invalid spec.schedule %q: @every has no times of its own; write */30 * * * * for every half hour", expression)
+		return Times{}, fmt.Errorf("invalid spec.schedule %q: @every has no fixed due times; use */30 * * * * for every half "+
+			"hour", expression)
 	}
 	parsed, err := cron.ParseStandard("CRON_TZ=" + zone + " " + expression)
 	if err != nil {
-		return Times{}, fmt.Errorf("invalid spec.schedule %q: %w; write five fields such as 0 2 * * *, or @daily", expression, err)
+		return Times{}, fmt.Errorf("invalid spec.schedule %q: %w; use five fields such as 0 2 * * *, or @daily", expression, err)
 	}
 	of, ok := parsed.(*cron.SpecSchedule)
-	// The parser takes commas alone for a field.
+	// The parser accepts a field that consists of commas only.
 	if !ok || of.Minute == 0 || of.Hour == 0 || of.Dom == 0 || of.Month == 0 || of.Dow == 0 {
-		return Times{}, fmt.Errorf("invalid spec.schedule %q: a field names no value; write * for all of them", expression)
+		return Times{}, fmt.Errorf("invalid spec.schedule %q: a field has no value; use * for all values", expression)
 	}
 	return Times{of}, nil
 }
 
-// Next is the first due time after another one. An expression such as 0 0 30 2 * has none.
+// Next returns the first due time after a time, or an error if no date matches, as for 0 0 30 2 *.
 //
-// It is not the parser's own: where a clock is put from 0:00 to 1:00, that one takes the day for the one before, or leaves it out.
+// It does not use the parser's method, which returns the wrong day or skips it if a clock change moves 0:00 to 1:00.
 func (t Times) Next(after time.Time) (time.Time, error) {
 	at := after.In(t.cron.Location).Truncate(time.Minute).Add(time.Minute)
 	for end := at.AddDate(5, 0, 0); at.Before(end); {
 		nextHour := at.Add(time.Duration(60-at.Minute()) * time.Minute)
 		switch {
 		case !t.onDay(at):
-			// To the end of the day, of which a change of the clock makes 23 hours or 25.
+			// Advance to the end of the day, which has 23 or 25 hours at a clock change.
 			if later := at.Add(22 * time.Hour); later.Day() == at.Day() {
 				at = later
 			} else {
@@ -64,11 +65,11 @@ func (t Times) Next(after time.Time) (time.Time, error) {
 			return at.UTC(), nil
 		}
 	}
-	return time.Time{}, errors.New("no time of the next years fits it")
+	return time.Time{}, errors.New("it matches no time within the next years")
 }
 
-// onDay reports whether a day is one of the schedule's: of the days of the month and of the week, both count where either is a star, and
-// else one of them is enough (crontab(5)).
+// onDay reports whether the expression matches a day. If day of month or day of week is a star, both must match, otherwise one suffices
+// (crontab(5)).
 func (t Times) onDay(at time.Time) bool {
 	const star = 63
 	month, day, weekday := has(t.cron.Month, int(at.Month())), has(t.cron.Dom, at.Day()), has(t.cron.Dow, int(at.Weekday()))
@@ -80,10 +81,10 @@ func (t Times) onDay(at time.Time) bool {
 
 func has(values uint64, value int) bool { return values>>value&1 != 0 }
 
-// mostCounted bounds how many due times are counted one by one: those of a week, if every minute is one.
+// mostCounted bounds the due times that are counted individually to those of a week with one per minute.
 const mostCounted = 7 * 24 * 60
 
-// Passed is the newest due time after one moment and until another, and how many there are, up to mostCounted. The zero time is none.
+// Passed returns the newest due time in the interval (after, until], or zero, and the number of due times there, up to mostCounted.
 func (t Times) Passed(after, until time.Time) (newest time.Time, count int64) {
 	for at, err := t.Next(after); err == nil && !at.After(until); at, err = t.Next(at) {
 		if count == mostCounted {
@@ -94,7 +95,7 @@ func (t Times) Passed(after, until time.Time) (newest time.Time, count int64) {
 	return newest, count
 }
 
-// newest is the last due time until a moment that is known to have one before it.
+// newest returns the last due time up to until. The caller ensures that there is one.
 func (t Times) newest(until time.Time) time.Time {
 	for back := time.Minute; ; back *= 2 {
 		var newest time.Time
@@ -107,8 +108,8 @@ func (t Times) newest(until time.Time) time.Time {
 	}
 }
 
-// Longest is the longest time between two due times that follow each other within a week of a moment, such as that over a weekend; of a
-// schedule that is due less often, the time between its next two.
+// Longest returns the longest interval between consecutive due times within a week from now, such as a weekend. For less frequent
+// schedules it is the interval between the next two.
 func (t Times) Longest(now time.Time) (time.Duration, error) {
 	const week = 7 * 24 * time.Hour
 	before, err := t.Next(now)

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// askAgain is when a registry that did not answer is asked again.
+	// askAgain is the retry interval for an unreachable registry.
 	askAgain = time.Minute
-	// mostActive is how many runs may wait to be recorded: what status.active has room for.
+	// mostActive is the maximum number of unrecorded runs in status.active.
 	mostActive = 64
-	// mostPending is how many recorded revisions may wait to be measured; beyond it the oldest are forgotten.
+	// mostPending is the maximum number of recorded revisions that wait for a measurement; the oldest ones beyond it are deleted.
 	mostPending = 1000
-	// mostNamed is up to where the number in a run's name counts: whoever may create runs may give one any name, and the owner that those of
-	// a schedule have. Beyond it are the minutes of centuries.
+	// mostNamed is the largest number accepted from a run's name. Users who may create runs can choose any name, and the owner reference
+	// of a schedule's runs. The numbers above suffice for centuries of minutes.
 	mostNamed = series.MostSequence / 2
-	// atATime is how many runs one action deletes, and forgottenAtATime how many recorded revisions, of which there may be any number: all of
-	// them are listed for each action.
+	// atATime is the maximum number of runs that one action deletes, and forgottenAtATime that of recorded revisions, which is larger
+	// because each action lists all of them.
 	atATime, forgottenAtATime = 50, 1000
 )
 
-// Decide decides what happens next.
+// Decide returns the next decision.
 func Decide(o Observed, now time.Time) Decision {
 	if !o.Schedule.DeletionTimestamp.IsZero() {
-		return Decision{} // Its runs go with it.
+		return Decision{} // Garbage collection deletes its runs.
 	}
 	p := &planner{o, now}
 	for _, step := range []func() *Decision{p.begun, p.record, p.limit, p.rival, p.forget, p.suspended, p.confirm} {
@@ -40,7 +40,7 @@ func Decide(o Observed, now time.Time) Decision {
 			return *decision
 		}
 	}
-	// Points and waves take turns, so that neither waits for all of the other.
+	// Points and waves alternate, to prevent starvation of either.
 	due, status := p.due(), &p.Schedule.Status
 	if (due.Needs != NeedsNothing || due.decides()) && status.LastWave != 0 && status.LastWave == status.LastSequence {
 		return due
@@ -56,7 +56,7 @@ type planner struct {
 	now time.Time
 }
 
-// begun ends what a number was given for, whoever gave it.
+// begun completes the action for a number in the status, possibly assigned by an earlier process.
 func (p *planner) begun() *Decision {
 	next := p.Schedule.Status.Next
 	if next == nil {
@@ -73,7 +73,7 @@ func (p *planner) begun() *Decision {
 	}
 }
 
-// marks are those of the revisions that a run takes or passes over.
+// marks returns the marks for the revisions that a run measures or skips.
 func (p *planner) marks(next *assayv1alpha1.ScheduledRun) []Mark {
 	head := arm(next, points.Head)
 	if p.Schedule.Spec.Source.Type != assayv1alpha1.RevisionSource || head == nil {
@@ -88,14 +88,14 @@ func (p *planner) marks(next *assayv1alpha1.ScheduledRun) []Mark {
 			out = append(out, Mark{r.Version, next.Sequence, false})
 		}
 	}
-	return nil // It is marked already, or gone.
+	return nil // It is marked or deleted already.
 }
 
 func take(schedule *assayv1alpha1.BenchmarkSchedule) assayv1alpha1.TakeRevisions {
 	return cmp.Or(ptr.Deref(schedule.Spec.Source.Revisions, assayv1alpha1.RecordedRevisions{}).Take, assayv1alpha1.TakeNewest)
 }
 
-// arm is the revision of an arm; nil where the run has none of that name.
+// arm returns the revision of an arm, or nil if the run has no such arm.
 func arm(run *assayv1alpha1.ScheduledRun, name string) *assayv1alpha1.Revision {
 	i := slices.IndexFunc(run.Arms, func(a assayv1alpha1.ScheduledArm) bool { return a.Arm == name })
 	if i < 0 {
@@ -104,7 +104,7 @@ func arm(run *assayv1alpha1.ScheduledRun, name string) *assayv1alpha1.Revision {
 	return &run.Arms[i].Revision
 }
 
-// record puts what has ended into the history, the lowest number first.
+// record records finished runs in the history, lowest number first.
 func (p *planner) record() *Decision {
 	lowest := func(a, b assayv1alpha1.ScheduledRun) int { return cmp.Compare(a.Sequence, b.Sequence) }
 	for _, entry := range slices.SortedFunc(slices.Values(p.Schedule.Status.Active), lowest) {
@@ -123,7 +123,7 @@ func (p *planner) record() *Decision {
 	return nil
 }
 
-// limit deletes the oldest runs that the history has, beyond as many as shall stay.
+// limit deletes the oldest recorded runs beyond the configured limit.
 func (p *planner) limit() *Decision {
 	var beyond []Version
 	left := map[bool]int32{
@@ -145,8 +145,8 @@ func (p *planner) limit() *Decision {
 	return &Decision{Action: Delete{beyond}, Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "old runs are being deleted"}
 }
 
-// forget deletes recorded revisions: those that were dealt with, beyond as many as shall stay, and of those that were not the oldest,
-// beyond as many as there may be. They are the series', and the schedule that has it says how many stay.
+// forget deletes recorded revisions: handled ones beyond the retention limit, and the oldest pending ones beyond mostPending. Revisions
+// belong to the series, and the schedule that owns it sets the limit.
 func (p *planner) forget() *Decision {
 	var gone []Version
 	beyond := func(list []Recorded, limit int) {
@@ -164,24 +164,25 @@ func (p *planner) forget() *Decision {
 	return &Decision{Action: Forget{gone}, Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "old revisions are being deleted"}
 }
 
-// rival leaves a series to the older of two schedules: each would count every revision again, with numbers of its own.
+// rival yields a series to the older of two schedules. Otherwise each would count every revision again, with separate numbers.
 func (p *planner) rival() *Decision {
 	if p.Rival == "" {
 		return nil
 	}
-	return &Decision{Reason: assayv1alpha1.ReasonSeriesTaken, Message: fmt.Sprintf("BenchmarkSchedule %s adds to the series %s, and is "+
-		"older: this one starts no runs; delete one of the two, or create this one with another series", p.Rival, p.Schedule.Spec.Series)}
+	return &Decision{Reason: assayv1alpha1.ReasonSeriesTaken, Message: fmt.Sprintf("BenchmarkSchedule %s also uses the series %s and is "+
+		"older, so this one starts no runs; delete one of the two, or recreate this one with another "+
+		"series", p.Rival, p.Schedule.Spec.Series)}
 }
 
 func (p *planner) suspended() *Decision {
 	if !ptr.Deref(p.Schedule.Spec.Suspend, false) {
 		return nil
 	}
-	return &Decision{Reason: assayv1alpha1.ReasonSuspended, Message: "spec.suspend is true: no further run starts"}
+	return &Decision{Reason: assayv1alpha1.ReasonSuspended, Message: "no further run starts because spec.suspend is true"}
 }
 
-// confirm starts the confirming run that a suspicion asks for, as soon as nothing else of the schedule is under way: the suspicion is
-// about what is there now.
+// confirm starts the due confirming run of a suspicion as soon as no other run of the schedule is active, because the suspicion refers to
+// the present state of the history.
 func (p *planner) confirm() *Decision {
 	status := &p.Schedule.Status
 	if status.Suspicion == "" || len(status.Active) > 0 {
@@ -204,8 +205,8 @@ func (p *planner) confirm() *Decision {
 	}
 }
 
-// locate brings the search for the culprits of a change on, as soon as nothing else of the schedule is under way: by a wave, or without one
-// where the search begins or has ended.
+// locate continues the search for the culprits of a change as soon as no other run of the schedule is active: with a wave, or without one
+// to start or end the search.
 func (p *planner) locate() *Decision {
 	status := &p.Schedule.Status
 	if status.Locating == "" || len(status.Active) > 0 {
@@ -220,7 +221,8 @@ func (p *planner) locate() *Decision {
 	case len(search.Arms) == 0:
 		return &Decision{
 			Action: Locate{search.Change, p.Recorded()}, Scheduled: true,
-			Reason: assayv1alpha1.ReasonLocating, Message: "the revisions between the two sides of change " + search.Change + " are searched",
+			Reason: assayv1alpha1.ReasonLocating, Message: "the revisions between the two sides of " +
+				"change " + search.Change + " are searched",
 		}
 	}
 	next, none := p.number(p.now)
@@ -234,7 +236,7 @@ func (p *planner) locate() *Decision {
 	}
 }
 
-// number is a new run with the number that follows the highest there is, or why there is none.
+// number returns a new run with the number after the highest one, or a decision with the reason for its absence.
 func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, *Decision) {
 	last := p.Schedule.Status.LastSequence
 	if last == 0 {
@@ -250,8 +252,9 @@ func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, *Decision) 
 		}
 	}
 	if last >= series.MostSequence {
-		return nil, &Decision{Reason: assayv1alpha1.ReasonNumbersUsedUp, Message: fmt.Sprintf("number %d of the series %s was given, and %d is "+
-			"the last that a history takes: no run starts; create a schedule of another series", last, p.Schedule.Spec.Series,
+		return nil, &Decision{Reason: assayv1alpha1.ReasonNumbersUsedUp, Message: fmt.Sprintf("number %d of the series %s is in use, "+
+			"and %d is "+
+			"the last number of a history; no run starts; create a schedule with another series", last, p.Schedule.Spec.Series,
 			series.MostSequence)}
 	}
 	return &assayv1alpha1.ScheduledRun{
@@ -259,7 +262,7 @@ func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, *Decision) 
 	}, nil
 }
 
-// due looks at the clock.
+// due handles the due times.
 func (p *planner) due() Decision {
 	times, err := ParseTimes(p.Schedule.Spec.Schedule, p.Schedule.Spec.TimeZone)
 	if err != nil {
@@ -268,7 +271,7 @@ func (p *planner) due() Decision {
 	since := ptr.Deref(p.Schedule.Status.LastScheduleTime, p.Schedule.CreationTimestamp).Time
 	following, err := times.Next(slices.MaxFunc([]time.Time{since, p.now}, time.Time.Compare))
 	if err != nil {
-		return Decision{Reason: assayv1alpha1.ReasonNeverDue, Message: fmt.Sprintf("invalid spec.schedule %q: %v; write another one",
+		return Decision{Reason: assayv1alpha1.ReasonNeverDue, Message: fmt.Sprintf("invalid spec.schedule %q: %v; use another expression",
 			p.Schedule.Spec.Schedule, err)}
 	}
 	waiting := func(decision Decision, after time.Duration) Decision {
@@ -276,25 +279,27 @@ func (p *planner) due() Decision {
 		if until := following.Sub(p.now); after == 0 || until < after {
 			after = until
 		}
-		// A timer that fires early finds nothing due, and waits again.
+		// If a timer fires early, no due time has passed, and the next wait is short.
 		decision.After = max(after, time.Second)
 		return decision
 	}
 	at, count := times.Passed(since, p.now)
 	switch {
 	case at.IsZero() && since.Sub(p.now) > following.Sub(since):
-		return waiting(Decision{Reason: assayv1alpha1.ReasonClockBehind, Message: fmt.Sprintf("the clock says %s, and the due time of %s "+
-			"was dealt with: nothing starts before %s, so that no due time has two runs; set the clock, or create the schedule anew, which goes "+
-			"on with its series",
+		return waiting(Decision{Reason: assayv1alpha1.ReasonClockBehind, Message: fmt.Sprintf("the clock reads %s, but the due time %s "+
+			"was handled already; nothing starts before %s, so that no due time has two runs; set the clock, or recreate the schedule, "+
+			"which "+
+			"continues its series",
 			stamp(p.now), stamp(since), stamp(following))}, 0)
 	case at.IsZero():
-		return waiting(Decision{Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "the next run is due at " + stamp(following)}, 0)
+		return waiting(Decision{Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "the next run is " +
+			"due at " + stamp(following)}, 0)
 	}
 	missed := count - 1
 	deadline := p.Schedule.Spec.StartingDeadlineSeconds
 	if deadline != nil && p.now.Sub(at) > inSeconds(*deadline) {
 		return Decision{Dealt: at, Missed: missed + 1, Due: following, Reason: assayv1alpha1.ReasonDeadlineMissed, Message: fmt.Sprintf(
-			"the run that was due at %s could not start within spec.startingDeadlineSeconds, %d s: the next one is due at %s",
+			"the run that was due at %s could not start within spec.startingDeadlineSeconds, %d s: the next run is due at %s",
 			stamp(at), *deadline, stamp(following))}
 	}
 	if decision := p.concurrent(at); decision != nil {
@@ -312,7 +317,7 @@ func (p *planner) due() Decision {
 	return decision
 }
 
-// untilDeadline is when a due time is missed that cannot start now; 0 is never.
+// untilDeadline returns the time until a due time that cannot start now is missed; 0 means never.
 func (p *planner) untilDeadline(at time.Time) time.Duration {
 	deadline := p.Schedule.Spec.StartingDeadlineSeconds
 	if deadline == nil {
@@ -321,13 +326,13 @@ func (p *planner) untilDeadline(at time.Time) time.Duration {
 	return at.Add(inSeconds(*deadline)).Sub(p.now) + time.Second
 }
 
-// inSeconds is a number of seconds as a duration, or a century where there are more: a duration holds three.
+// inSeconds converts seconds to a duration. Larger values are limited to a century, because a duration overflows after three.
 func inSeconds(count int64) time.Duration {
 	const most = 100 * 365 * 24 * 60 * 60
 	return time.Duration(min(count, most)) * time.Second
 }
 
-// concurrent is what keeps a run from starting beside those that are under way; nil is nothing.
+// concurrent returns a decision if active runs prevent a new one, or nil.
 func (p *planner) concurrent(at time.Time) *Decision {
 	active := p.Schedule.Status.Active
 	policy := p.Schedule.Spec.ConcurrencyPolicy
@@ -336,21 +341,21 @@ func (p *planner) concurrent(at time.Time) *Decision {
 	}
 	if policy == assayv1alpha1.ReplaceConcurrent {
 		for _, entry := range active {
-			// What confirms or locates a change is not dropped for a point.
+			// Runs that confirm or locate a change are not cancelled for a point.
 			if run := p.run(entry.Sequence); run != nil && !run.Cancelled && !run.Deleting && entry.Confirms+entry.Locates == "" {
 				return &Decision{
 					Action: Cancel{*run}, Scheduled: true, Reason: assayv1alpha1.ReasonReplacing,
-					Message: fmt.Sprintf("BenchmarkRun %s is cancelled for the run that is due since %s", run.Name, stamp(at)),
+					Message: fmt.Sprintf("BenchmarkRun %s is cancelled for the run due since %s", run.Name, stamp(at)),
 				}
 			}
 		}
 	}
-	return &Decision{Scheduled: true, Reason: assayv1alpha1.ReasonRunActive, Message: fmt.Sprintf("the run that is due since %s waits "+
+	return &Decision{Scheduled: true, Reason: assayv1alpha1.ReasonRunActive, Message: fmt.Sprintf("the run due since %s waits "+
 		"for BenchmarkRun %s to end",
 		stamp(at), active[0].Name)}
 }
 
-// start gives the due time its number, or finds that there is nothing to measure.
+// start assigns a number to the due time, or skips it if there is nothing to measure.
 func (p *planner) start(at time.Time, missed int64) Decision {
 	head, waits := p.head(at)
 	if waits != nil {
@@ -377,7 +382,7 @@ func (p *planner) start(at time.Time, missed int64) Decision {
 	return out
 }
 
-// head is the revision to measure, or why there is none.
+// head returns the revision to measure, or a decision with the reason for its absence.
 func (p *planner) head(at time.Time) (assayv1alpha1.Revision, *Decision) {
 	none := assayv1alpha1.Revision{}
 	nothing := func(format string, args ...any) *Decision {
@@ -388,7 +393,7 @@ func (p *planner) head(at time.Time) (assayv1alpha1.Revision, *Decision) {
 		pending := p.pending()
 		switch {
 		case len(pending) == 0:
-			return none, nothing("no revision was recorded since the last run: nothing to measure at %s", stamp(at))
+			return none, nothing("no revision was recorded since the last run; nothing to measure at %s", stamp(at))
 		case take(p.Schedule) == assayv1alpha1.TakeEvery:
 			return pending[0].Revision, nil
 		default:
@@ -405,12 +410,12 @@ func (p *planner) head(at time.Time) (assayv1alpha1.Revision, *Decision) {
 	}
 	last := p.Schedule.Status.Head
 	if source.Type == assayv1alpha1.ImageSource && last != nil && last.Image == p.Image.Revision.Image {
-		return none, nothing("%s is still %s: nothing to measure at %s", source.Image.Name, last.Image, stamp(at))
+		return none, nothing("%s is still %s; nothing to measure at %s", source.Image.Name, last.Image, stamp(at))
 	}
 	return p.Image.Revision, nil
 }
 
-// arms are the revisions that a run measures in the same blocks.
+// arms returns the revisions that a run measures in the same blocks.
 func (p *planner) arms(head assayv1alpha1.Revision) []assayv1alpha1.ScheduledArm {
 	anchor, predecessor := p.Schedule.Status.Anchor, p.Schedule.Status.Predecessor
 	if p.Past != nil {
@@ -419,7 +424,7 @@ func (p *planner) arms(head assayv1alpha1.Revision) []assayv1alpha1.ScheduledArm
 	wanted := p.Schedule.Spec.Anchor
 	anchor = cmp.Or(anchor, wanted, &head)
 	out := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: *anchor}}
-	// Where it is one of the others, the ratio to it is known already.
+	// If the predecessor equals head or anchor, its ratio is known already.
 	if predecessor != nil && predecessor.Image != head.Image && predecessor.Image != anchor.Image {
 		out = append(out, assayv1alpha1.ScheduledArm{Arm: points.Predecessor, Revision: *predecessor})
 	}

@@ -197,11 +197,11 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"the newest recorded revision is measured":                         {night, []observed{third, revisions(assayv1alpha1.TakeNewest, reported(4, 3, 5))}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
 		"every recorded revision is measured, oldest first":                {night, []observed{third, revisions(assayv1alpha1.TakeEvery, reported(4, 3, 5))}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
 		"what was dealt with stays up to the limit":                        {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(5))}, "WaitingForTime, again in 1h0m0s"},
-		"and is forgotten beyond it":                                       {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(7))}, "forget 2 recorded revisions, WaitingForTime"},
+		"and is forgotten beyond it":                                       {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(7))}, "delete 2 recorded revisions, WaitingForTime"},
 		"the younger one of two schedules forgets nothing of the other's":  {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(7)), func(o *Observed) { o.Rival = "older" }}, "SeriesTaken"},
-		"a larger flood is forgotten in few steps":                         {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+100_000))}, "forget 1000 recorded revisions, WaitingForTime"},
-		"a flood that a schedule of an image only searches is bounded too": {night.Add(-time.Hour), []observed{third, func(o *Observed) { o.Revisions = slices.Repeat(reported(1), mostPending+3) }}, "forget 3 recorded revisions, WaitingForTime"},
-		"a flood of revisions is bounded":                                  {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+3))}, "forget 3 recorded revisions, WaitingForTime"},
+		"a larger flood is forgotten in few steps":                         {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+100_000))}, "delete 1000 recorded revisions, WaitingForTime"},
+		"a flood that a schedule of an image only searches is bounded too": {night.Add(-time.Hour), []observed{third, func(o *Observed) { o.Revisions = slices.Repeat(reported(1), mostPending+3) }}, "delete 3 recorded revisions, WaitingForTime"},
+		"a flood of revisions is bounded":                                  {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+3))}, "delete 3 recorded revisions, WaitingForTime"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Schedule: nightly(nil)}
@@ -224,9 +224,9 @@ func TestWhatAScheduleSays(t *testing.T) {
 		"of a schedule that is none":    {func(o *Observed) { o.Schedule.Spec.Schedule = "61 * * * *" }, []string{`invalid spec.schedule "61 * * * *"`, "five fields such as 0 2 * * *"}},
 		"of a zone in the expression":   {func(o *Observed) { o.Schedule.Spec.Schedule = "TZ=x" }, []string{`invalid spec.schedule "TZ=x"`, "spec.timeZone"}},
 		"of a zone that is a machine's": {func(o *Observed) { o.Schedule.Spec.TimeZone = "Local" }, []string{`invalid spec.timeZone "Local"`, "Europe/Berlin"}},
-		"of an interval":                {func(o *Observed) { o.Schedule.Spec.Schedule = " @every 1h" }, []string{"@every has no times of its own", "*/30"}},
+		"of an interval":                {func(o *Observed) { o.Schedule.Spec.Schedule = " @every 1h" }, []string{"@every has no fixed due times", "*/30"}},
 		"of a field without a value": {
-			func(o *Observed) { o.Schedule.Spec.Schedule = ", * * * *" }, []string{`invalid spec.schedule ", * * * *"`, "write *"}},
+			func(o *Observed) { o.Schedule.Spec.Schedule = ", * * * *" }, []string{`invalid spec.schedule ", * * * *"`, "use *"}},
 		"of an older schedule": {func(o *Observed) { o.Rival = "older" },
 			[]string{"BenchmarkSchedule older", "series scan", "delete one of the two"}},
 		"of the last number": {func(o *Observed) { o.Image, o.Past = &Image{Revision: revision("a")}, &Past{Sequence: 999_999_999} },

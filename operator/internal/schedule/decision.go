@@ -8,69 +8,69 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Decision is what happens next, and how the schedule stands meanwhile.
+// Decision is the next action, and the resulting condition of the schedule.
 type Decision struct {
-	// Needs is what has to be observed first. Nothing else is decided then.
+	// Needs is an observation that is required first. All other fields are empty then.
 	Needs Needs
-	// Action is what to do; nil is nothing.
+	// Action to execute; may be nil.
 	Action Action
-	// Next is given its number. The status has it before anything is done about it.
+	// Next is the run that gets a number. It is stored in the status before any action.
 	Next *assayv1alpha1.ScheduledRun
-	// Head is the revision that Next takes; nil where it takes none.
+	// Head is the revision that Next measures; nil if it measures none.
 	Head *assayv1alpha1.Revision
-	// Dealt is the due time that needs nothing more, and Missed how many passed before it that nothing was done about.
+	// Dealt is the newest due time that is handled, and Missed the number of due times before it without a run.
 	Dealt  time.Time
 	Missed int64
-	// Due is the next due time; zero where there is none.
+	// Due is the next due time; zero if the schedule has no further one.
 	Due time.Time
-	// Scheduled, Reason and Message are the schedule's condition of that name.
+	// Scheduled, Reason and Message describe the schedule's condition of that name.
 	Scheduled       bool
 	Reason, Message string
-	// After is when to look again even if nothing changed. 0 is at once where something was decided, and not at all otherwise.
+	// After is the requeue interval. 0 requeues at once after a decision, and disables the requeue otherwise.
 	After time.Duration
 }
 
-// LookAgain is when to look again even if nothing changed, if at all.
+// LookAgain returns the requeue interval, and whether to requeue.
 func (d Decision) LookAgain() (after time.Duration, again bool) {
 	return d.After, d.After > 0 || d.decides()
 }
 
-// decides reports whether there is anything to do or to write down, and not only to wait.
+// decides reports whether there is an action to execute or a status to store.
 func (d Decision) decides() bool { return d.Action != nil || d.Next != nil || !d.Dealt.IsZero() }
 
-// Action is one thing to do. Each can be repeated after it was interrupted anywhere.
+// Action is an idempotent action.
 type Action interface{ fmt.Stringer }
 
-// Start creates the run of status.next, and marks the revisions that it measures or passes over.
+// Start creates the run of status.next, and marks the revisions that it measures or skips.
 type Start struct {
 	Run  *assayv1alpha1.BenchmarkRun
 	Next assayv1alpha1.ScheduledRun
 	Mark []Mark
 }
 
-// Mark says of a recorded revision which run took it or passed it over.
+// Mark stores in a recorded revision which run measured or skipped it.
 type Mark struct {
 	Of       Version
 	Sequence int64
 	Measured bool
 }
 
-// Record puts what a run measured into the history.
+// Record adds a run to the history.
 type Record struct{ Run assayv1alpha1.ScheduledRun }
 
-// RecordGap puts a gap into the history: a due time, or a run, that measured nothing.
+// RecordGap adds a gap to the history, for a due time or a run without measurements.
 type RecordGap struct{ Run assayv1alpha1.ScheduledRun }
 
-// Locate begins or ends the search for the culprits of a change. Revisions are those that were recorded, in their order.
+// Locate starts or ends the search for the culprits of a change. Revisions are the recorded ones, in order.
 type Locate struct {
 	Change    string
 	Revisions []Recorded
 }
 
-// Cancel asks a run to end.
+// Cancel requests the cancellation of a run.
 type Cancel struct{ Run Run }
 
-// Delete deletes runs that the history has.
+// Delete deletes recorded runs.
 type Delete struct{ Runs []Version }
 
 // Forget deletes recorded revisions.
@@ -94,4 +94,4 @@ func (a Delete) String() string {
 	return "delete " + strings.Join(names, ", ")
 }
 
-func (a Forget) String() string { return fmt.Sprintf("forget %d recorded revisions", len(a.Revisions)) }
+func (a Forget) String() string { return fmt.Sprintf("delete %d recorded revisions", len(a.Revisions)) }

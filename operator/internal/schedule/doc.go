@@ -1,13 +1,12 @@
-// Package schedule decides what a BenchmarkSchedule does next. It is pure: a schedule, what was observed, and a clock give one decision,
-// and the decision with what came of it gives the status. Whoever calls it may die at any point and begin anew.
+// Package schedule decides the next action of a BenchmarkSchedule. It is pure: schedule, observations and time determine one decision, and
+// the decision with its outcome determines the status. The caller may crash at any point and restart.
 //
-// A due time goes three ways. There is something to measure: it gets a number, the number is written into the status (next) before
-// anything is created, and the run is made from it under a name that follows from the number; so no number is given twice and no due time
-// has two runs. There is nothing to measure: it is skipped, with the reason. What should be measured has vanished: it gets a number and a
-// gap, with the reason, in the history.
+// A due time has three possible outcomes. If there is something to measure, it gets a number. The number is stored in the status (next)
+// before the run is created under a name derived from the number, so no number is used twice and no due time has two runs. If there is
+// nothing to measure, it is skipped with a reason. If the image to measure was deleted, it gets a number, and a gap with a reason in the
+// history.
 //
-// A run that confirms or locates a change has a number too, and no due time: it starts as soon as nothing else of the schedule is under
-// way.
+// A run that confirms or locates a change has a number but no due time. It starts as soon as no other run of the schedule is active.
 //
-// A run stays in status.active until the history has what it measured, and is deleted only then.
+// A run remains in status.active until it is recorded in the history, and is deleted only after that.
 package schedule

@@ -8,32 +8,33 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Observed is what is known at one moment. The fields that Needs names are filled in only when a decision asks for them.
+// Observed is a snapshot of the observations. Fields named by Needs are set only after a decision requested them.
 type Observed struct {
 	Schedule *assayv1alpha1.BenchmarkSchedule
-	// History is where the history of the namespace lies.
+	// History is the location of the namespace's history.
 	History string
-	// Rival is an older schedule of the same series; empty where there is none.
+	// Rival is an older schedule of the same series, or "".
 	Rival string
-	// Runs are those that the schedule owns, as the API server has them: what was created a moment ago is among them.
+	// Runs are the runs owned by the schedule, read from the API server instead of a cache, so that runs created a moment ago are
+	// included.
 	Runs []Run
-	// Revisions are those that were recorded of the series.
+	// Revisions are the recorded revisions of the series.
 	Revisions []Recorded
 
-	// Past is what the history knows of the series.
+	// Past is the state of the series in the history.
 	Past *Past
-	// Image is what the source's reference names.
+	// Image is the image that the source's reference resolves to.
 	Image *Image
-	// Confirmation is the confirming run that is due; one without a change is none.
+	// Confirmation is the due confirming run; its change is empty if none is due.
 	Confirmation *Confirmation
-	// Search is what the search for the culprits of a change waits for; one without a change is none.
+	// Search is the next step of the search for the culprits of a change; its change is empty if none is due.
 	Search *Search
 }
 
-// Needs is what a decision cannot be made without.
+// Needs names a missing observation.
 type Needs string
 
-// Needs.
+// Values of Needs.
 const (
 	NeedsNothing      Needs = ""
 	NeedsPast         Needs = "Past"
@@ -42,20 +43,20 @@ const (
 	NeedsSearch       Needs = "Search"
 )
 
-// Version is an object as it was read. What was decided on one is written to no other.
+// Version identifies an object as it was read, for optimistic concurrency.
 type Version struct{ Name, UID, ResourceVersion string }
 
 // Run is a run of the schedule.
 type Run struct {
 	Version
 	Sequence int64
-	// Ended reports whether it will change no more, and Succeeded whether it ended with an analysis.
+	// Ended reports whether the run is finished, and Succeeded whether it has an analysis.
 	Ended, Succeeded bool
-	// Cancelled reports whether it was asked to end, and Deleting whether it was deleted.
+	// Cancelled reports whether cancellation was requested, and Deleting whether it has a deletion timestamp.
 	Cancelled, Deleting bool
 }
 
-// ReadsRevisions reports whether a schedule looks at recorded revisions: to measure them, or for those between the sides of a change.
+// ReadsRevisions reports whether a schedule uses recorded revisions, as a source or to locate changes.
 func ReadsRevisions(s *assayv1alpha1.BenchmarkSchedule) bool {
 	return s.Spec.Source.Type == assayv1alpha1.RevisionSource || s.Spec.OnChange != nil && s.Spec.OnChange.Locate != nil
 }
@@ -64,9 +65,9 @@ func ReadsRevisions(s *assayv1alpha1.BenchmarkSchedule) bool {
 type Recorded struct {
 	Version
 	assayv1alpha1.Revision
-	// CreatedAt is when the API server was given it, to the second, and ReportedAt when it was reported, if that was said.
+	// CreatedAt is the creation timestamp, and ReportedAt the time of the report, if set.
 	CreatedAt, ReportedAt time.Time
-	// Sequence is the number of the run that measured it or passed it over; 0 until then.
+	// Sequence is the number of the run that measured or skipped it; 0 if pending.
 	Sequence int64
 }
 
@@ -75,29 +76,29 @@ func inOrder(a, b Recorded) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), a.ReportedAt.Compare(b.ReportedAt), cmp.Compare(a.Name, b.Name))
 }
 
-// Past is what the history knows of a series: what a schedule that was created anew goes on from.
+// Past is the state of a series in the history, from which a recreated schedule continues.
 type Past struct {
-	// Sequence is the highest number there is.
+	// Sequence is the highest number in use.
 	Sequence int64
-	// Anchor is what the newest point was compared with, and Predecessor the revision of the newest point; nil where there is none, or
-	// where its image is not known.
+	// Anchor is the anchor of the newest point, and Predecessor the revision of the newest point; nil without one or if its image is
+	// unknown.
 	Anchor, Predecessor *assayv1alpha1.Revision
 }
 
-// Image is what a registry answered.
+// Image is the response of a registry.
 type Image struct {
 	assayv1alpha1.Revision
-	// Vanished is why there is no such image; Problem is why nothing is known of it.
+	// Vanished is the reason if the image does not exist; Problem is the reason if that is unknown.
 	Vanished, Problem string
 }
 
-// Confirmation is a confirming run that a suspicion asks for.
+// Confirmation is the confirming run of a suspicion.
 type Confirmation struct {
 	Change string
 	Arms   []assayv1alpha1.ScheduledArm
 }
 
-// Search is what the search for the culprits of a change waits for: a wave, or, without arms, to be begun or ended.
+// Search is the next step of the search for the culprits of a change: a wave, or, without arms, its start or end.
 type Search struct {
 	Change string
 	// Wave is the number of the wave, from 1.
@@ -105,10 +106,10 @@ type Search struct {
 	Arms         []assayv1alpha1.ScheduledArm
 }
 
-// Recorded are the recorded revisions, in their order.
+// Recorded returns the recorded revisions, in order.
 func (o *Observed) Recorded() []Recorded { return o.revisions(func(Recorded) bool { return true }) }
 
-// pending are the recorded revisions that were neither measured nor passed over, the oldest first.
+// pending returns the recorded revisions that were neither measured nor skipped, oldest first.
 func (o *Observed) pending() []Recorded {
 	return o.revisions(func(r Recorded) bool { return r.Sequence == 0 })
 }

@@ -15,19 +15,19 @@ import (
 	"assay.dev/assay/operator/internal/history/watch"
 )
 
-// Labels of a schedule's runs, by which people select them. Nothing is decided from them.
+// Labels of a schedule's runs for users' selectors. Decisions do not depend on them.
 const (
 	ScheduleLabel = "assay.dev/schedule"
 	SeriesLabel   = "assay.dev/series"
 )
 
-// ChangeAnnotation names the change that a run confirms or locates, for people.
+// ChangeAnnotation names the change that a run confirms or locates. It is informational.
 const ChangeAnnotation = "assay.dev/change"
 
-// nameOf is the name of the run with a number.
+// nameOf returns the name of the run with a number.
 func nameOf(schedule string, sequence int64) string { return fmt.Sprintf("%s-%d", schedule, sequence) }
 
-// SequenceOf is the number in the name of a run, which nobody can change; 0 for a name that has none.
+// SequenceOf parses the number from the immutable name of a run, or returns 0.
 func SequenceOf(schedule, run string) int64 {
 	text, ours := strings.CutPrefix(run, schedule+"-")
 	sequence, err := strconv.ParseInt(text, 10, 64)
@@ -37,15 +37,14 @@ func SequenceOf(schedule, run string) int64 {
 	return sequence
 }
 
-// NewRun is the run that a number was given for. It belongs to the schedule, is an ordinary run in all else, and goes through whatever
-// its namespace may have.
+// NewRun returns the run for a number. It is owned by the schedule, and passes the same admission and queueing as other runs.
 func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.ScheduledRun) *assayv1alpha1.BenchmarkRun {
 	template := schedule.Spec.RunTemplate.DeepCopy()
 	run := &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: schedule.Namespace, Name: next.Name,
 			Labels: template.Metadata.Labels, Annotations: template.Metadata.Annotations,
-			// Not one that blocks the owner's deletion: that would take a right on schedules which nothing else needs.
+			// Without blockOwnerDeletion, which would require an additional permission on schedules.
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkSchedule", Name: schedule.Name, UID: schedule.UID,
 				Controller: ptr.To(true),

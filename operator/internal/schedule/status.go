@@ -14,25 +14,25 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Outcome is what came of a decision.
+// Outcome is the result of an action.
 type Outcome struct {
-	// Err is why the action was not carried out, and Reason names it in a word. History reports whether it was the history's.
+	// Err is the error of the action, and Reason its category. History reports whether the history caused it.
 	Err     error
 	Reason  string
 	History bool
-	// UID is that of the run that was created.
+	// UID of the created run.
 	UID string
-	// Measured reports whether a run gave a point, and Suspicion is the change that a confirming run is due for after it.
+	// Measured reports whether a run added a point, and Suspicion is the change for which a confirming run became due.
 	Measured  bool
 	Suspicion string
-	// Locating is the change whose culprits are searched after it.
+	// Locating is the change to locate next.
 	Locating string
 }
 
-// maxMessageBytes keeps a condition readable and the status small.
+// maxMessageBytes bounds the message of a condition.
 const maxMessageBytes = 1024
 
-// Status is the status after a decision and what came of it.
+// Status returns the status after a decision and its outcome.
 func Status(o Observed, decision Decision, outcome Outcome, now time.Time) assayv1alpha1.BenchmarkScheduleStatus {
 	out := *o.Schedule.Status.DeepCopy()
 	if !o.Schedule.DeletionTimestamp.IsZero() {
@@ -52,7 +52,7 @@ func Status(o Observed, decision Decision, outcome Outcome, now time.Time) assay
 		out.NextScheduleTime = ptr.To(metav1.NewTime(decision.Due))
 	}
 	if o.Confirmation != nil && o.Confirmation.Change == "" {
-		out.Suspicion = "" // It has passed, or waits for further points.
+		out.Suspicion = "" // The suspicion has passed, or requires further points.
 	}
 	if o.Search != nil {
 		out.Locating = o.Search.Change
@@ -67,7 +67,7 @@ func Status(o Observed, decision Decision, outcome Outcome, now time.Time) assay
 	return out
 }
 
-// give writes a number down before anything is done about it.
+// give stores a number before any action.
 func give(out *assayv1alpha1.BenchmarkScheduleStatus, decision *Decision) {
 	next := decision.Next.DeepCopy()
 	next.Gap = record.Truncate(next.Gap, maxMessageBytes)
@@ -78,7 +78,7 @@ func give(out *assayv1alpha1.BenchmarkScheduleStatus, decision *Decision) {
 	}
 }
 
-// done is what an action leaves that was carried out.
+// done applies an executed action to the status.
 func done(out *assayv1alpha1.BenchmarkScheduleStatus, action Action, outcome Outcome) {
 	over := func(sequence int64) {
 		out.Active = slices.DeleteFunc(out.Active, func(r assayv1alpha1.ScheduledRun) bool { return r.Sequence == sequence })
@@ -95,21 +95,21 @@ func done(out *assayv1alpha1.BenchmarkScheduleStatus, action Action, outcome Out
 	case RecordGap:
 		over(action.Run.Sequence)
 		if action.Run.Confirms != "" {
-			out.Suspicion = "" // The next point asks again.
+			out.Suspicion = "" // The next point requests another run.
 		}
 	case Record:
 		over(action.Run.Sequence)
 		out.Suspicion = outcome.Suspicion
 		out.Locating = cmp.Or(outcome.Locating, out.Locating)
 		if outcome.Measured && action.Run.Confirms == "" {
-			measured(out, &action.Run) // A wave has neither a head nor an anchor.
+			measured(out, &action.Run) // A wave has neither head nor anchor.
 		}
 	case Locate:
 		out.Locating = outcome.Locating
 	}
 }
 
-// measured is what the next run is compared with.
+// measured updates the reference of the next run.
 func measured(out *assayv1alpha1.BenchmarkScheduleStatus, run *assayv1alpha1.ScheduledRun) {
 	out.Predecessor = cmp.Or(arm(run, points.Head), out.Predecessor)
 	out.Anchor = cmp.Or(arm(run, points.NextAnchor), arm(run, points.Anchor), out.Anchor)
@@ -135,7 +135,7 @@ func conditions(out *assayv1alpha1.BenchmarkScheduleStatus, generation int64, de
 	default:
 		switch decision.Action.(type) {
 		case Record, RecordGap:
-			set(assayv1alpha1.ConditionRecorded, true, assayv1alpha1.ReasonRecorded, "the history has all that ended")
+			set(assayv1alpha1.ConditionRecorded, true, assayv1alpha1.ReasonRecorded, "all finished runs are in the history")
 		}
 	}
 	if decision.Reason != "" {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Answer is what the loads tried so far say. An index is -1 where there is no such load.
+// Answer is the result of a search after the loads tried so far. An index is -1 if there is no such load.
 type Answer struct {
 	// FeasibleMax is the highest load shown to meet every constraint below the first that was shown to break one, and
 	// InfeasibleMin that one. The highest feasible load lies between them.
@@ -14,15 +14,15 @@ type Answer struct {
 	FirstBreach int
 	// Binding is the constraint that breaks at InfeasibleMin.
 	Binding string
-	// Confirmed reports whether fresh blocks repeated what there is of both.
+	// Confirmed reports whether fresh blocks repeated the outcome of each of the two that exists.
 	Confirmed bool
 	// Complete reports whether nothing is left to try.
 	Complete bool
-	// Reason describes in a sentence how the search stands or ended.
+	// Reason states the state or the end of the search in a sentence.
 	Reason string
 }
 
-// Conclude gives the answer as it stands.
+// Conclude computes the current answer.
 func (s Search) Conclude(tried []Level) Answer {
 	k := s.know(tried)
 	next := s.Next(tried)
@@ -78,7 +78,7 @@ func (k *knowledge) reason(a Answer) string {
 		text += fmt.Sprintf("; not monotone: %s above it meets them again, and the answer stays below the first breach", k.Loads[again])
 	}
 	if contested := slices.IndexFunc(k.levels, k.contested); contested >= 0 {
-		text += fmt.Sprintf("; fresh blocks did not repeat what was found at %s", k.Loads[contested])
+		text += fmt.Sprintf("; fresh blocks did not repeat the outcome at %s", k.Loads[contested])
 	}
 	if a.Complete && a.Confirmed {
 		text += "; confirmed on fresh blocks"
@@ -86,7 +86,7 @@ func (k *knowledge) reason(a Answer) string {
 	return text
 }
 
-// tooClose describes what is known of the loads of a range that are neither.
+// tooClose describes the loads of a range that are neither feasible nor infeasible.
 func (k *knowledge) tooClose(from, to int) string {
 	lowest, highest, blocks := -1, -1, 0
 	for i := from; i <= to; i++ {

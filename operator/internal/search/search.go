@@ -1,14 +1,14 @@
-// Package search finds the highest load that meets constraints. It is pure: from what is known of the loads tried it says
-// which to try next, and what follows from them.
+// Package search finds the highest load that meets constraints. It is pure: from the results of the loads tried so far it computes the
+// next loads and the answer.
 //
-// First a coarse pass over the whole range, so that a response that is not monotone shows. Then bisection between the highest
-// load that holds below the first that breaks and that one. An undecided load does not stop it: the gap below the lowest
-// such load and the gap above the highest are halved, with as few blocks as at first, and what lies between these two is not
+// A coarse pass over the whole range comes first, to detect a response that is not monotone. Bisection follows, between the highest
+// feasible load below the first infeasible one and that one. An undecided load does not stop it: the gap below the lowest undecided load
+// and the gap above the highest one are halved, with the initial number of blocks, and loads between these two are not
 // tried any more. Only when both gaps are closed do the lowest and the highest of them get more blocks, three times as many each
 // time up to the most; those between never do. Last come the two loads of the answer again, on fresh blocks.
 package search
 
-// Outcome is what some blocks say of a load.
+// Outcome classifies a load by the results of some blocks.
 type Outcome string
 
 // Outcomes. A load that was not tried has none.
@@ -19,21 +19,21 @@ const (
 	Infeasible Outcome = "Infeasible"
 	// Failed means that a trial did not complete: that breaks any constraint.
 	Failed Outcome = "Failed"
-	// Uncertain is everything else.
+	// Uncertain is any other outcome.
 	Uncertain Outcome = "Uncertain"
 )
 
 func (o Outcome) breach() bool { return o == Infeasible || o == Failed }
 
-// Finding is what the blocks of one purpose say of a load.
+// Finding summarizes the blocks of one purpose at a load.
 type Finding struct {
 	Outcome Outcome `json:"outcome"`
-	// Planned blocks, and Blocks that left something to judge.
+	// Planned counts the planned blocks, and Blocks those with usable results.
 	Planned int `json:"planned"`
 	Blocks  int `json:"blocks"`
 	// Constraint is the one that is missed, or else the first that is undecided.
 	Constraint string `json:"constraint,omitempty"`
-	// Breached reports whether the estimate of some constraint misses its bound, whatever the interval says.
+	// Breached reports whether the point estimate of some constraint misses its bound, regardless of the interval.
 	Breached bool `json:"breached,omitempty"`
 }
 
@@ -42,7 +42,7 @@ type Level struct {
 	// Index counts the loads of the search from the lowest.
 	Index int    `json:"index"`
 	Load  string `json:"load"`
-	// Probe is what the search's own blocks say, and Fresh what the blocks say that were planned to confirm it.
+	// Probe summarizes the search blocks of the load, and Fresh the blocks planned to confirm it.
 	Probe Finding  `json:"probe"`
 	Fresh *Finding `json:"fresh,omitempty"`
 }
@@ -65,10 +65,10 @@ type Search struct {
 	Rules Rules
 }
 
-// Probe is a load to try, in so many further blocks.
+// Probe is a load to try in a number of additional blocks.
 type Probe struct{ Level, Blocks int }
 
-// Step is what to try next; without probes the search is over. Fresh blocks repeat what the others said.
+// Step holds the next loads to try; without probes the search is over. Fresh blocks confirm earlier results.
 type Step struct {
 	Probes []Probe
 	Fresh  bool
@@ -115,7 +115,7 @@ func (s Search) know(tried []Level) *knowledge {
 	return k
 }
 
-// outcome of a load as it stands: what fresh blocks do not repeat is uncertain.
+// outcome is the current outcome of a load; if fresh blocks do not repeat it, it is uncertain.
 func (k *knowledge) outcome(i int) Outcome {
 	level := k.levels[i]
 	if level == nil {
@@ -127,7 +127,7 @@ func (k *knowledge) outcome(i int) Outcome {
 	return level.Probe.Outcome
 }
 
-// contested reports whether fresh blocks, all there may be of them, do not repeat what the others said.
+// contested reports whether all allowed fresh blocks have run and do not repeat the earlier outcome.
 func (k *knowledge) contested(level *Level) bool {
 	if level == nil || level.Fresh == nil || level.confirmed() {
 		return false
@@ -158,7 +158,7 @@ func (k *knowledge) coarsePass() []Probe {
 	return out
 }
 
-// bisect halves what lies between the boundary and the undecided loads inside it, from both sides.
+// bisect halves the gaps between the boundary and the undecided loads inside it, from both sides.
 func (k *knowledge) bisect() []Probe {
 	if k.tried >= maxTried {
 		return nil

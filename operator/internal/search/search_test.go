@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/test/golden"
 )
 
-// bound is what the latency of every system here must not exceed.
+// bound is the upper limit on latency of every simulated system.
 const bound = 2.0
 
 // system is the true latency at a load; infinite where a trial does not complete.
@@ -83,7 +83,7 @@ func (n *noisy) run(s Search, index, blocks int, fresh bool, before Finding) Fin
 	return out
 }
 
-// find runs a search to its end and tells its story.
+// find runs a search to its end and returns the answer, the levels and a readable log.
 func find(t *testing.T, s Search, n *noisy) (Answer, []Level, string) {
 	t.Helper()
 	known := map[int]*Level{}
@@ -102,7 +102,7 @@ func find(t *testing.T, s Search, n *noisy) (Answer, []Level, string) {
 			return answer, tried, story.String()
 		}
 		if wave == 200 {
-			t.Fatalf("the search does not end:\n%s", story.String())
+			t.Fatalf("the search does not terminate:\n%s", story.String())
 		}
 		what := "try"
 		if step.Fresh {
@@ -149,7 +149,7 @@ func power(capacity float64) system {
 	return func(load float64) float64 { return bound * load / capacity }
 }
 
-func TestStories(t *testing.T) {
+func TestSearch_Stories(t *testing.T) {
 	wide := grid(100, 0.05, 80) // 100 to 4718
 	stories := map[string]struct {
 		search Search
@@ -180,8 +180,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// The interval of the answer must hold the true capacity at least 95 times in 100, whatever the system and its noise.
-func TestTheIntervalHoldsTheTruth(t *testing.T) {
+// For every system and noise level, the interval of the answer must contain the true capacity in at least 95 % of searches.
+func TestConclude_IntervalContainsTrueCapacity(t *testing.T) {
 	s := grid(100, 0.05, 80)
 	systems := map[string]struct {
 		make  func(capacity float64) system
@@ -233,8 +233,8 @@ func TestTheIntervalHoldsTheTruth(t *testing.T) {
 	}
 }
 
-// What the fresh blocks do not repeat is no answer.
-func TestFreshBlocksThatDisagreeMoveTheAnswer(t *testing.T) {
+// Fresh blocks that do not repeat an outcome exclude the load from the answer.
+func TestConclude_DisagreeingFreshBlocksMoveAnswer(t *testing.T) {
 	s := grid(1, 1, 5)
 	level := func(index int, probe Outcome, fresh Outcome) Level {
 		out := Level{Index: index, Load: s.Loads[index], Probe: Finding{Outcome: probe, Planned: 5, Blocks: 5, Constraint: "c"}}
@@ -257,12 +257,12 @@ func TestFreshBlocksThatDisagreeMoveTheAnswer(t *testing.T) {
 		"the highest feasible load is not feasible again": {
 			[]Level{level(0, Feasible, ""), level(1, Feasible, ""), level(2, Feasible, Infeasible), level(3, Infeasible, Infeasible),
 				level(4, Infeasible, "")},
-			1, 3, []Probe{{1, 5}}, "fresh blocks did not repeat what was found at 4",
+			1, 3, []Probe{{1, 5}}, "fresh blocks did not repeat the outcome at 4",
 		},
-		"the lowest infeasible load cannot be told again": {
+		"the lowest infeasible load is uncertain again": {
 			[]Level{level(0, Feasible, ""), level(1, Feasible, ""), level(2, Feasible, Feasible), level(3, Infeasible, Uncertain),
 				level(4, Infeasible, "")},
-			2, 4, []Probe{{4, 5}}, "fresh blocks did not repeat what was found at 8",
+			2, 4, []Probe{{4, 5}}, "fresh blocks did not repeat the outcome at 8",
 		},
 	}
 	for name, tc := range cases {

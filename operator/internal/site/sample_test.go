@@ -143,8 +143,8 @@ func sampleHistory(t *testing.T) ([]*series.Series, change.Book, Options) {
 	}
 }
 
-// What is looked at in a browser has everything that a page can have, so that nothing of it goes unseen.
-func TestTheSampleShowsEverythingThatAPageHas(t *testing.T) {
+// The sample for the browser tests has every element that a page can have.
+func TestSample_HasEveryElement(t *testing.T) {
 	all, book, options := sampleHistory(t)
 	pages := render(t, all, book, options)
 	var whole strings.Builder
@@ -169,7 +169,7 @@ func TestTheSampleShowsEverythingThatAPageHas(t *testing.T) {
 			t.Errorf("no series is %s", state)
 		}
 	}
-	// What is worse is what people look for.
+	// Regressions precede improvements.
 	if index := pages[IndexName]; strings.Index(index, "change-3f2a9c") > strings.Index(index, "change-c91d04") ||
 		strings.Index(index, "change-c91d04") > strings.Index(index, "change-77b0e1") {
 		t.Error("open changes are not in the order of how much they matter")

@@ -26,7 +26,7 @@ func estimate(ratio float64) series.Estimate {
 	return series.Estimate{LogRatio: math.Log(ratio), SE: 0.004, DF: 7, Blocks: 8}
 }
 
-// nights is a series of so many points, 5 % slower from its middle on.
+// nights is a series of n points, 5 % slower from its middle on.
 func nights(t testing.TB, key series.Key, n int, edit func(*series.Record)) *series.Series {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(n)))
@@ -89,19 +89,19 @@ func render(t testing.TB, all []*series.Series, book change.Book, options Option
 	return out
 }
 
-func TestASeriesIsInTheStateThatIsOpenOfIt(t *testing.T) {
+func TestSite_SeriesHasStateOfOpenChange(t *testing.T) {
 	k := key("sort", "latency")
 	for name, tc := range map[string]struct {
 		book    []change.Change
 		options Options
 		want    string
 	}{
-		"nothing happened":                               {want: steady},
-		"a suspicion":                                    {book: []change.Change{slower(k, change.Suspected, 40)}, want: suspected},
-		"a confirmed regression":                         {book: []change.Change{slower(k, change.Confirmed, 40)}, want: worse},
-		"one that is located":                            {book: []change.Change{slower(k, change.Located, 40)}, want: worse},
-		"one that somebody accepted":                     {book: []change.Change{slower(k, change.Accepted, 40)}, want: steady},
-		"one of another series":                          {book: []change.Change{slower(key("other", "x"), change.Confirmed, 40)}, want: steady},
+		"nothing happened":       {want: steady},
+		"a suspicion":            {book: []change.Change{slower(k, change.Suspected, 40)}, want: suspected},
+		"a confirmed regression": {book: []change.Change{slower(k, change.Confirmed, 40)}, want: worse},
+		"one that is located":    {book: []change.Change{slower(k, change.Located, 40)}, want: worse},
+		"an accepted one":        {book: []change.Change{slower(k, change.Accepted, 40)}, want: steady},
+		"one of another series":  {book: []change.Change{slower(key("other", "x"), change.Confirmed, 40)}, want: steady},
 		"a series without a point for three times a day": {options: Options{Every: 24 * time.Hour, Now: start.AddDate(0, 0, 60)}, want: silent},
 		"one whose newest point is of yesterday":         {options: Options{Every: 24 * time.Hour, Now: start.AddDate(0, 0, 40)}, want: steady},
 		"a regression goes before silence": {book: []change.Change{slower(k, change.Confirmed, 40)},
@@ -129,7 +129,7 @@ func TestASeriesIsInTheStateThatIsOpenOfIt(t *testing.T) {
 }
 
 // Any two points are one click from their reports, however many points there are.
-func TestEveryPointLeadsToItsReport(t *testing.T) {
+func TestSite_PointsLinkToReports(t *testing.T) {
 	k := key("sort", "latency")
 	s := nights(t, k, 500, nil)
 	reports := map[string]string{}
@@ -151,7 +151,7 @@ func TestEveryPointLeadsToItsReport(t *testing.T) {
 	}
 }
 
-func TestPagesNeedNeitherScriptNorNetworkAndTextStaysText(t *testing.T) {
+func TestSite_NoScriptNoNetworkEscapedText(t *testing.T) {
 	k := series.Key{Project: evil, Benchmark: evil, Point: evil, Metric: evil, Statistic: evil}
 	s := nights(t, k, 20, func(r *series.Record) {
 		r.Head, r.Machine, r.Ledger = r.Head+evil, evil, "javascript:alert(1)"
@@ -189,7 +189,7 @@ func TestPagesNeedNeitherScriptNorNetworkAndTextStaysText(t *testing.T) {
 	}
 }
 
-func TestLinksLeadToWhatIsThere(t *testing.T) {
+func TestSite_LinksResolve(t *testing.T) {
 	a, b := key("sort", "latency"), key("scan", "throughput")
 	c := slower(a, change.Confirmed, 60)
 	c.Effects = append(c.Effects, change.Effect{Series: b.ID(), LogRatio: -0.04, SE: 0.004, Worse: true})
@@ -214,8 +214,8 @@ func TestLinksLeadToWhatIsThere(t *testing.T) {
 	}
 }
 
-// A book comes from whoever wrote it: one without events has pages all the same.
-func TestAChangeThatNobodyMadeHasAPage(t *testing.T) {
+// A book is untrusted. A change without events has a page.
+func TestSite_ChangeWithoutEvents(t *testing.T) {
 	k := key("sort", "latency")
 	s := nights(t, k, 60, nil)
 	c := slower(k, change.Confirmed, 30)
@@ -225,7 +225,7 @@ func TestAChangeThatNobodyMadeHasAPage(t *testing.T) {
 	}
 }
 
-func TestTheSameHistoryGivesTheSamePages(t *testing.T) {
+func TestSite_IsDeterministic(t *testing.T) {
 	k := key("sort", "latency")
 	book := change.Book{Changes: []change.Change{slower(k, change.Confirmed, 30)}}
 	first := render(t, []*series.Series{nights(t, k, 30, nil)}, book, Options{Title: "x"})
@@ -234,8 +234,8 @@ func TestTheSameHistoryGivesTheSamePages(t *testing.T) {
 	}
 }
 
-// What RFC 4287 requires of a feed (4.1.1) and of its entries (4.1.2).
-func TestTheFeedTellsOfChangesOnce(t *testing.T) {
+// RFC 4287 has requirements of a feed (4.1.1) and of its entries (4.1.2).
+func TestFeed_EachChangeOnce(t *testing.T) {
 	type entry struct {
 		Title   string `xml:"title"`
 		ID      string `xml:"id"`
@@ -288,8 +288,8 @@ func TestTheFeedTellsOfChangesOnce(t *testing.T) {
 	}
 }
 
-// Each point names its anchor, and a history may be somebody else's: one name of a megabyte makes no page of hundreds.
-func TestALongNameIsNotSaidByEveryPoint(t *testing.T) {
+// Histories are untrusted, and each point names its anchor. A name of a megabyte must not make a page of hundreds of megabytes.
+func TestSite_LongAnchorNameIsBounded(t *testing.T) {
 	k := key("sort", "latency")
 	anchor := strings.Repeat("long", 1<<18)
 	all := []*series.Series{nights(t, k, 300, func(r *series.Record) { r.Anchor = anchor })}
@@ -300,7 +300,7 @@ func TestALongNameIsNotSaidByEveryPoint(t *testing.T) {
 }
 
 // A page of a thousand points stays small enough for a phone.
-func TestAThousandPointsAreAPage(t *testing.T) {
+func TestSite_ThousandPoints(t *testing.T) {
 	k := key("sort", "latency")
 	page := render(t, []*series.Series{nights(t, k, 1000, nil)}, change.Book{}, Options{})[fileOf(k.ID())]
 	const most = 512 << 10
@@ -310,7 +310,7 @@ func TestAThousandPointsAreAPage(t *testing.T) {
 }
 
 // A change by two commits, of which one is known by its neighbours only.
-func TestWhatIsNoRevisionIsNoLink(t *testing.T) {
+func TestSite_InvalidRevisionHasNoLink(t *testing.T) {
 	k := key("sort", "latency")
 	c := slower(k, change.Located, 30)
 	c.Culprits = []string{"feature/4f2a", "one of 3 revisions after 1234 up to 5678"}
@@ -328,8 +328,8 @@ func TestWhatIsNoRevisionIsNoLink(t *testing.T) {
 	}
 }
 
-// A revision is what a program was called by whoever recorded it, and an address leads to its commit or nowhere.
-func TestARevisionIsOnePartOfAnAddress(t *testing.T) {
+// The recorder of a point chooses the text of its revision. The address of a commit is valid, or there is no link.
+func TestSite_RevisionIsOnePathElement(t *testing.T) {
 	for _, address := range []string{
 		"https://git.example.org/acme/sort/commit/{revision}", "https://git.example.org/commit/?h=main&id={revision}",
 	} {
@@ -365,7 +365,7 @@ func TestARevisionIsOnePartOfAnAddress(t *testing.T) {
 	}
 }
 
-func TestARevisionIsSaidAsPeopleSayIt(t *testing.T) {
+func TestSite_RevisionIsShortened(t *testing.T) {
 	full := strings.Repeat("4f2a", 10)
 	for what, tc := range map[string]struct{ name, short, tick string }{
 		"a commit":                      {full, "4f2a4f2a4f", "4f2a4f2a4f"},

@@ -10,7 +10,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-func TestARunIsWarnedOnceOfARequirementThatNoRunnerReports(t *testing.T) {
+func TestEvents_UnreportedRequirementWarnsOnce(t *testing.T) {
 	requires := func(key string) *assayv1alpha1.BenchmarkRunSpec {
 		return &assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Require: map[string]string{key: "x"}}}
 	}

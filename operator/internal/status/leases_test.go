@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-func TestLeasesAreInTheStatusAndTold(t *testing.T) {
+func TestLeases_StatusAndEvents(t *testing.T) {
 	me, other := lease.Holder{Namespace: "lab", Name: "scan", UID: "u"}, lease.Holder{Namespace: "lab", Name: "other", UID: "o"}
 	on := func(node string, holder lease.Holder) lease.Lease {
 		return lease.Lease{Node: node, Token: 4}.TakenBy(holder, false, time.Minute, began)

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-func TestTheLeastOfAStatusStillEndsTheRunAndTellsNothingElse(t *testing.T) {
+func TestLeast_ContainsOnlyTheEnd(t *testing.T) {
 	now := metav1.NewTime(time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC))
 	before := assayv1alpha1.BenchmarkRunStatus{Progress: "3/4", Trials: assayv1alpha1.TrialCounts{Planned: 4, Done: 3}}
 	after := assayv1alpha1.BenchmarkRunStatus{
@@ -28,10 +28,10 @@ func TestTheLeastOfAStatusStillEndsTheRunAndTellsNothingElse(t *testing.T) {
 	got := Least(before, after, errors.New("status.verdict: Unsupported value"))
 	if !plan.Ended(&assayv1alpha1.BenchmarkRun{Status: got}) || got.Phase != after.Phase || *got.Wave != 1 || len(got.Leases) != 1 ||
 		got.ObservedGeneration != 3 || got.AcceptanceTries != 1 || got.Progress != "3/4" || got.Trials.Planned != 4 {
-		t.Errorf("decisions are made from something that is gone: %+v", got)
+		t.Errorf("a field that decisions use is missing: %+v", got)
 	}
 	if got.Verdict != "" || got.Best != "" || got.Candidates != nil || got.Gates != nil || got.Warnings != nil {
-		t.Errorf("it says what may have been refused: %+v", got)
+		t.Errorf("it contains a field that may have been rejected: %+v", got)
 	}
 	condition := got.Conditions[0]
 	if condition.Reason != "VerdictReached" || condition.Status != metav1.ConditionTrue ||

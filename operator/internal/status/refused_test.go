@@ -24,7 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/search"
 )
 
-// definition is what the API server holds a status against.
+// definition returns the schema by which the API server validates a status.
 type definition struct {
 	schema    *structural.Structural
 	validator schemavalidation.SchemaValidator
@@ -54,7 +54,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// refusal is what the API server says of a status; empty where it takes it.
+// refusal returns the validation error of a status, or an empty text.
 func (d definition) refusal(t *testing.T, status *assayv1alpha1.BenchmarkRunStatus) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"status": status})
@@ -71,7 +71,7 @@ func (d definition) refusal(t *testing.T, status *assayv1alpha1.BenchmarkRunStat
 	return strings.Join(out, "\n")
 }
 
-// everything is an analysis with all that a status shows.
+// everything returns an analysis with all fields that a status uses.
 func everything() *analysis.Analysis {
 	estimate := func() *analysis.Estimate {
 		return &analysis.Estimate{Value: 2, Unit: "s", Low: ptr.To(1.5), High: ptr.To(2.5), Blocks: 8}
@@ -90,11 +90,11 @@ func everything() *analysis.Analysis {
 	}
 }
 
-// hostile are values that somebody may write in the place of any other.
+// hostile lists values that replace others in the test.
 var hostile = []any{"", "Banana", "go", "Inconclusive", "null", strings.Repeat("a", 63), strings.Repeat("é", 64),
 	strings.Repeat("x", 5000), "\u0000\ufffd", -1.0, 0.0, 1e308, -1e308, 1e9, 5e9, 1e300, true, nil, []any{}, map[string]any{}}
 
-// spoil changes something in a document at random: a value becomes another, or an element of a list is there many times.
+// spoil modifies a random part of a document. It replaces a value or repeats an element of a list.
 func spoil(random *rand.Rand, at any) any {
 	switch at := at.(type) {
 	case map[string]any:
@@ -125,9 +125,9 @@ func spoil(random *rand.Rand, at any) any {
 	}
 }
 
-// A status that the API server refuses is never written, and the run stays as it is for good: whatever somebody writes as an analysis is
-// refused where it is read, or gives a status that is taken.
-func TestNoAnalysisGivesAStatusThatIsRefused(t *testing.T) {
+// A run whose status is rejected would never change again. Therefore every analysis in the ledger is either rejected when it is read, or gives
+// a valid status.
+func TestStatus_AnyAnalysisGivesAValidStatus(t *testing.T) {
 	d, random := defined(t), rand.New(rand.NewPCG(1, 2))
 	exp, err := fixture.ScanExperiment(nil)
 	must(t, err)
@@ -150,7 +150,7 @@ func TestNoAnalysisGivesAStatusThatIsRefused(t *testing.T) {
 		var out assayv1alpha1.BenchmarkRunStatus
 		Results(&out, exp, found, "s3://assay/report.html")
 		if refused := d.refusal(t, &out); refused != "" {
-			t.Fatalf("%.1000s gives a status of which the API server says:\n%s", spoilt, refused)
+			t.Fatalf("%.1000s gives an invalid status:\n%s", spoilt, refused)
 		}
 	}
 	if taken < 1500 {

@@ -38,7 +38,7 @@ func testWorld() *observe.World {
 
 var running = plan.Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: "execution scan-w000 is running"}
 
-// line is a status as a person would sum it up.
+// line returns a summary of a status.
 func line(s assayv1alpha1.BenchmarkRunStatus) string {
 	out := fmt.Sprintf("%s %s", s.Phase, s.Progress)
 	if s.Remaining != nil {
@@ -104,7 +104,7 @@ func TestStatus(t *testing.T) {
 			},
 			"Pending  Accepted LedgerReady !Progressing(WriteFailed) !Suspended(NotSuspended)",
 		},
-		"an ending that could not be carried out is none": {
+		"an ending after a failed action is not written": {
 			func(o *Outcome) {
 				o.Decision = plan.Decision{Action: plan.Terminate{}, Reason: assayv1alpha1.ReasonImageNotPulled,
 					Ending: &plan.Ending{Reason: assayv1alpha1.ReasonImageNotPulled}}
@@ -119,7 +119,7 @@ func TestStatus(t *testing.T) {
 			},
 			"Suspended 0/40 Accepted LedgerReady !Progressing(Suspended) Suspended",
 		},
-		"the ledger is away: what was known stays": {
+		"an unreachable ledger leaves the results unchanged": {
 			func(o *Outcome) {
 				o.World.Run.Status = Compute(*o, began.Add(time.Minute))
 				o.World.Ledger = plan.LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable, Message: "no answer"}
@@ -152,7 +152,7 @@ func TestStatus(t *testing.T) {
 			if diff := cmp.Diff(tc.want, line(got)); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
-			// The same world some time later gives the same status: nothing flaps.
+			// The same observation later gives the same status, so that conditions do not flap.
 			o.World.Run.Status = got
 			if diff := cmp.Diff(got, Compute(o, now.Add(7*time.Second))); diff != "" {
 				t.Errorf("the status changes by itself (-first +second):\n%s", diff)
@@ -198,7 +198,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-func TestTheAnswersOfASearch(t *testing.T) {
+func TestStatus_AnswersOfASearch(t *testing.T) {
 	world := testWorld()
 	world.Ledger.Analysed = true
 	world.Analysis = &analysis.Analysis{Search: []analysis.SearchResult{
@@ -222,7 +222,7 @@ func TestTheAnswersOfASearch(t *testing.T) {
 	}
 }
 
-func TestTrialsThatFailedInAnEarlierWaveStayFailed(t *testing.T) {
+func TestStatus_FailedTrialsOfEarlierWavesAreCounted(t *testing.T) {
 	world := testWorld()
 	world.Ledger.Done = 25
 	world.Analysis = &analysis.Analysis{Wave: 0, Trials: analysis.Trials{Planned: 20, Used: 17, Failed: 2, Invalid: 1}}
@@ -237,7 +237,7 @@ func TestTrialsThatFailedInAnEarlierWaveStayFailed(t *testing.T) {
 	}
 }
 
-func TestTheLargestStatusFits(t *testing.T) {
+func TestStatus_MaximumSizeFits(t *testing.T) {
 	world := testWorld()
 	long := strings.Repeat("ü", 100000)
 	result := &analysis.Analysis{Verdict: experiment.VerdictInvalid}
@@ -266,7 +266,7 @@ func TestTheLargestStatusFits(t *testing.T) {
 	}
 }
 
-func TestEventsSayOnceWhatHappened(t *testing.T) {
+func TestEvents_EachTransitionIsReportedOnce(t *testing.T) {
 	o := Outcome{World: testWorld(), Decision: running}
 	first := Compute(o, began)
 	if diff := cmp.Diff([]string{"WaveStarted", "Accepted"}, reasons(Events(&assayv1alpha1.BenchmarkRunStatus{}, &first))); diff != "" {
@@ -293,7 +293,7 @@ func reasons(events []Event) []string {
 	return out
 }
 
-func TestAnEndedRunDoesNotChange(t *testing.T) {
+func TestStatus_FinishedRunIsUnchanged(t *testing.T) {
 	world := testWorld()
 	world.Run.Status.CompletionTime = ptr.To(metav1.NewTime(began))
 	world.Run.Status.ObservedGeneration = 3
@@ -303,8 +303,8 @@ func TestAnEndedRunDoesNotChange(t *testing.T) {
 	}
 }
 
-// What a run was suspended for is summed up in its status, which an operator that is started again reads.
-func TestSuspendedTimeIsSummedUp(t *testing.T) {
+// The total suspended time is stored in the status, so that it survives a restart of the operator.
+func TestStatus_SuspendedTimeIsSummed(t *testing.T) {
 	world := testWorld()
 	pass := func(after time.Duration, suspend bool) *metav1.Duration {
 		world.Run.Spec.Suspend = ptr.To(suspend)

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// then is the status that one reconcile leaves and the next one, after a change of the world and minutes later, goes on from.
+// then returns the status of the next reconcile, minutes later and after a change of the observation.
 func then(t *testing.T, first, next func(o *Outcome)) (before, after assayv1alpha1.BenchmarkRunStatus) {
 	t.Helper()
 	o := Outcome{World: testWorld(), Decision: running}
@@ -29,7 +29,7 @@ func then(t *testing.T, first, next func(o *Outcome)) (before, after assayv1alph
 	return before, Compute(o, began.Add(30*time.Minute))
 }
 
-func TestWhatARunShowsFollowsWhatHappens(t *testing.T) {
+func TestStatus_FollowsTheSteps(t *testing.T) {
 	half := func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 20, 2 }
 	all := func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 40, 4 }
 	away := func(o *Outcome) {
@@ -64,10 +64,10 @@ func TestWhatARunShowsFollowsWhatHappens(t *testing.T) {
 		"the last block ends": {
 			half, all, "Running 20/40, 10m0s left, wave 0 as scan-w000", "Analyzing 40/40, 0s left, wave 0 as scan-w000",
 		},
-		"the ledger is away before anything is known": {
+		"the ledger is unreachable at first": {
 			func(o *Outcome) { away(o); o.World.Wave = nil }, nothing, "Pending ", "Pending ",
 		},
-		"it is away while all that ran is analysed": {
+		"the ledger is unreachable during the analysis": {
 			all, away, "Analyzing 40/40, 0s left, wave 0 as scan-w000", "Analyzing 40/40, 0s left, wave 0 as scan-w000",
 		},
 		"the workflow is collected while blocks are read": {
@@ -87,8 +87,8 @@ func TestWhatARunShowsFollowsWhatHappens(t *testing.T) {
 	}
 }
 
-// How often a run was tried to be accepted is counted before it is tried, and forgotten once an operator survived it.
-func TestTriesOfAcceptanceAreForgottenOnceOneIsSurvived(t *testing.T) {
+// Tries of the acceptance are counted before the try, and reset after one that did not crash the operator.
+func TestStatus_AcceptanceTriesAreResetAfterSuccess(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(w *observe.World)
 		want int32
@@ -112,7 +112,7 @@ func TestTriesOfAcceptanceAreForgottenOnceOneIsSurvived(t *testing.T) {
 	}
 }
 
-func TestSuspendingAndResumingAreTold(t *testing.T) {
+func TestEvents_SuspendAndResume(t *testing.T) {
 	suspend := func(suspended bool) func(*Outcome) {
 		return func(o *Outcome) { o.World.Run.Spec.Suspend = ptr.To(suspended) }
 	}
@@ -143,7 +143,7 @@ func TestSuspendingAndResumingAreTold(t *testing.T) {
 	}
 }
 
-func TestTheGainShownIsThatOfTheBest(t *testing.T) {
+func TestStatus_GainIsThatOfTheBestPoint(t *testing.T) {
 	candidates := func(names ...string) (out []analysis.Candidate) {
 		for i, name := range names {
 			gain := &analysis.Estimate{Value: float64(i + 2), Ratio: true}
@@ -156,10 +156,10 @@ func TestTheGainShownIsThatOfTheBest(t *testing.T) {
 		bestOf []string
 		want   string
 	}{
-		"no candidate is the best: the first one's": {want: "2.000x"},
-		"the first is":                           {best: "a", want: "2.000x"},
-		"the second is":                          {best: "b", want: "3.000x"},
-		"several may be: that of the better one": {bestOf: []string{"b", "a"}, want: "3.000x"},
+		"no candidate is the best: first":  {want: "2.000x"},
+		"the first is":                     {best: "a", want: "2.000x"},
+		"the second is":                    {best: "b", want: "3.000x"},
+		"several may be: the better one's": {bestOf: []string{"b", "a"}, want: "3.000x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got assayv1alpha1.BenchmarkRunStatus
@@ -171,8 +171,8 @@ func TestTheGainShownIsThatOfTheBest(t *testing.T) {
 	}
 }
 
-// What more blocks would show is told of runs whose experiment is known and that ask for a decision; a search has another end.
-func TestWhatIsExpectedIsToldOfRunsThatDecide(t *testing.T) {
+// The status has an expectation about further blocks only if the experiment is known and has a decision, which a search does not have.
+func TestStatus_ExpectationRequiresADecision(t *testing.T) {
 	for name, c := range map[string]struct {
 		exp  *experiment.Experiment
 		want string
@@ -194,8 +194,8 @@ func TestWhatIsExpectedIsToldOfRunsThatDecide(t *testing.T) {
 	}
 }
 
-// An estimate with an end that nothing bounds is shown without its interval.
-func TestAnIntervalHasTwoEnds(t *testing.T) {
+// An estimate with an unbounded interval is shown without it.
+func TestStatus_IntervalHasBothBounds(t *testing.T) {
 	for name, e := range map[string]*analysis.Estimate{
 		"no lower end":  {Value: 2, Unit: "s", High: ptr.To(3.0)},
 		"no upper end":  {Value: 2, Unit: "s", Low: ptr.To(1.0)},
@@ -209,8 +209,8 @@ func TestAnIntervalHasTwoEnds(t *testing.T) {
 	}
 }
 
-// The API takes a list of so many leases; a longer one would have the whole status refused.
-func TestNoMoreLeasesAreListedThanTheAPITakes(t *testing.T) {
+// The schema limits the list of leases. A longer list would make the whole status invalid.
+func TestLeases_NumberInTheStatusIsLimited(t *testing.T) {
 	world := testWorld()
 	for i := range maxLeases + 1 {
 		world.Leases = append(world.Leases, lease.Lease{Node: fmt.Sprintf("node-%03d", i), Holder: plan.HolderOf(world.Run)})

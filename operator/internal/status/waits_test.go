@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// What the planner reads in a later pass is in fields of its own, each since when it first held.
-func TestTheStatusRemembersSinceWhenARunWaits(t *testing.T) {
+// The planner reads the start times of waits from status fields, not from conditions.
+func TestStatus_StartOfWaitsIsRecorded(t *testing.T) {
 	world := testWorld()
 	waits := func(ahead int) plan.Decision {
 		return plan.Decision{Reason: assayv1alpha1.ReasonWaitingForLease, Queue: &plan.Place{Ahead: ahead}}

@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-// ownTime is a clock that waiting sets forward.
+// ownTime replaces the clock of a Retrier by a simulated one that each wait advances.
 func ownTime(again *Retrier) *Retrier {
 	var mutex sync.Mutex
 	now := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
@@ -37,20 +37,20 @@ func ownTime(again *Retrier) *Retrier {
 	return again
 }
 
-func TestAnErrorOfTheStoreEitherPassesOrSomebodyHasToMendIt(t *testing.T) {
+func TestClassify_ErrorsByCause(t *testing.T) {
 	cases := map[string]struct {
 		err  error
 		want Retryability
 	}{
-		"nothing is wrong":                        {nil, Final},
-		"there is no such object":                 {fmt.Errorf("read x: %w", ErrNotFound), Final},
-		"there is an object":                      {ErrExists, Final},
-		"an object is too large":                  {tooLarge("x", 2, 1), Final},
-		"an archive is read only":                 {archive{}.readOnly("x"), Final},
-		"a file may not be read":                  {fs.ErrPermission, Final},
-		"whoever asked has left":                  {diagnose("read", context.Canceled, false), Final},
-		"the bucket is gone":                      {ErrNoBucket, Permanent},
-		"the store is away, and nobody knows why": {ErrUnreachable, Transient},
+		"no error":                                   {nil, Final},
+		"a missing object":                           {fmt.Errorf("read x: %w", ErrNotFound), Final},
+		"an existing object":                         {ErrExists, Final},
+		"an oversized object":                        {tooLarge("x", 2, 1), Final},
+		"a read-only archive":                        {archive{}.readOnly("x"), Final},
+		"a file without read permission":             {fs.ErrPermission, Final},
+		"a canceled caller":                          {diagnose("read", context.Canceled, false), Final},
+		"a missing bucket":                           {ErrNoBucket, Permanent},
+		"an unreachable store without a known cause": {ErrUnreachable, Transient},
 	}
 	for _, cause := range []Cause{CauseName, CauseRefused, CauseTimeout, CauseFull, CauseServer, CauseOther} {
 		cases[string(cause)] = struct {
@@ -75,23 +75,23 @@ func TestAnErrorOfTheStoreEitherPassesOrSomebodyHasToMendIt(t *testing.T) {
 	}
 }
 
-func TestAnOperationIsTriedForAsLongAsThereIsHope(t *testing.T) {
+func TestRetrier_BudgetDependsOnTheError(t *testing.T) {
 	away, wrong := &Fault{Cause: CauseServer}, &Fault{Cause: CauseSecretKey}
 	cases := map[string]struct {
-		// errs are what the operation fails with, one after the other; the last one stays.
+		// errs are the results of the successive tries; the last one repeats.
 		errs []error
 		away time.Duration
 		ends error
-		// least and most are the time that it takes.
+		// least and most bound the simulated time of the operation.
 		least, most time.Duration
 	}{
-		"it works at once":                              {[]error{nil}, 0, nil, 0, 0},
-		"an answer is not asked for again":              {[]error{ErrNotFound}, 0, ErrNotFound, 0, 0},
-		"it works at the third try":                     {[]error{away, away, nil}, 0, nil, time.Second, 2 * time.Second},
-		"a store that stays away is given up":           {[]error{away}, 10 * time.Minute, away, 9 * time.Minute, 10 * time.Minute},
-		"a wrong key is given up":                       {[]error{wrong}, 0, wrong, 2 * time.Minute, 3 * time.Minute},
-		"a wrong key is given up sooner than the store": {[]error{wrong}, 10 * time.Minute, wrong, 2 * time.Minute, 3 * time.Minute},
-		"a key that comes right":                        {[]error{wrong, wrong, away, nil}, 0, nil, time.Second, 5 * time.Second},
+		"the first try succeeds":                            {[]error{nil}, 0, nil, 0, 0},
+		"a final error is not retried":                      {[]error{ErrNotFound}, 0, ErrNotFound, 0, 0},
+		"the third try succeeds":                            {[]error{away, away, nil}, 0, nil, time.Second, 2 * time.Second},
+		"a transient error exhausts the budget Away":        {[]error{away}, 10 * time.Minute, away, 9 * time.Minute, 10 * time.Minute},
+		"a permanent error exhausts the budget for Secrets": {[]error{wrong}, 0, wrong, 2 * time.Minute, 3 * time.Minute},
+		"the smaller budget ends a permanent error":         {[]error{wrong}, 10 * time.Minute, wrong, 2 * time.Minute, 3 * time.Minute},
+		"a permanent error that is repaired in time":        {[]error{wrong, wrong, away, nil}, 0, nil, time.Second, 5 * time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,8 +108,8 @@ func TestAnOperationIsTriedForAsLongAsThereIsHope(t *testing.T) {
 	}
 }
 
-// Readers are many at once: a key that is wrong for all of them is not waited for by one after the other.
-func TestAStoreThatRefusesIsGivenUpOnce(t *testing.T) {
+// Concurrent readers share the budget for permanent errors, so that wrong credentials fail all of them at the same time.
+func TestRetrier_PermanentErrorsShareOneBudget(t *testing.T) {
 	again := ownTime(&Retrier{})
 	refuse := func() error { return &Fault{Cause: CauseDenied} }
 	_ = again.Do(t.Context(), "write x", refuse)
@@ -122,17 +122,17 @@ func TestAStoreThatRefusesIsGivenUpOnce(t *testing.T) {
 	}
 	began = again.Now()
 	if _ = again.Do(t.Context(), "write z", refuse); again.Now().Sub(began) < time.Minute {
-		t.Error("a store that served meanwhile gets no new time")
+		t.Error("a success in between does not start a new budget")
 	}
 }
 
-func TestPausesGrow(t *testing.T) {
+func TestBackoff_PausesGrow(t *testing.T) {
 	if first, last := backoff(1), backoff(1000); first != 500*time.Millisecond || last != 15*time.Second {
 		t.Errorf("pauses from %s to %s", first, last)
 	}
 }
 
-func TestWhoLeavesDoesNotWait(t *testing.T) {
+func TestRetrier_CanceledContextEndsTheWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	again := NewRetrier(0, nil)
 	again.Log = func(string) { cancel() }
@@ -141,8 +141,8 @@ func TestWhoLeavesDoesNotWait(t *testing.T) {
 	}
 }
 
-// A store that fails for minutes, again and again, costs who reads or writes time and nothing else.
-func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
+// A store with repeated outages of minutes delays readers and writers, and causes no error.
+func TestPatient_OutagesDelayReadsAndWrites(t *testing.T) {
 	fake, endpoint := storetest.StartS3(t)
 	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, "runs/x"), fakeOptions)
 	if err != nil {
@@ -156,7 +156,7 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Each pause sets the clock forward.
+	// Each pause advances the clock.
 	again := ownTime(&Retrier{Away: 24 * time.Hour, Pause: func(int) time.Duration { return 3 * time.Minute }})
 	requests, until := 0, again.Now()
 	fake.Mutex.Lock()
@@ -185,7 +185,7 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 		got[key] = string(data)
 	}
 	if !maps.Equal(want, got) {
-		t.Error("what was read through outages differs")
+		t.Error("the read objects differ")
 	}
 	data := []byte("judged")
 	if err := patient.Replace(t.Context(), "analysis/000/analysis.json", data); err != nil {
@@ -204,8 +204,8 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 	}
 }
 
-// A store that stays away is an error at last, and says how long it was waited for.
-func TestAPatientStoreGivesUp(t *testing.T) {
+// If the store stays unreachable, the error states the number of tries and their duration.
+func TestPatient_ExhaustedBudgetIsAnError(t *testing.T) {
 	fake, endpoint := storetest.StartS3(t)
 	fake.Refuse = func(*http.Request) (int, string) { return http.StatusServiceUnavailable, "ServiceUnavailable" }
 	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, "runs/x"), fakeOptions)
@@ -219,7 +219,7 @@ func TestAPatientStoreGivesUp(t *testing.T) {
 	}
 }
 
-// losesAnswers writes, and says once that it could not.
+// losesAnswers writes the object and returns an error once, as after a lost response.
 type losesAnswers struct {
 	Store
 	lost bool
@@ -234,16 +234,16 @@ func (l *losesAnswers) Create(ctx context.Context, key string, data []byte) erro
 	return err
 }
 
-func TestAnObjectWhoseAnswerWasLostIsCreatedOnce(t *testing.T) {
+func TestPatient_CreateWithLostResponseSucceeds(t *testing.T) {
 	folder, err := OpenFolder(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	patient := Patient(&losesAnswers{Store: folder}, ownTime(&Retrier{Away: time.Minute}))
 	if err := patient.Create(t.Context(), "x", []byte("one")); err != nil {
-		t.Errorf("its own write is refused: %v", err)
+		t.Errorf("retrying its own write fails: %v", err)
 	}
 	if err := patient.Create(t.Context(), "x", []byte("one")); !errors.Is(err, ErrExists) {
-		t.Errorf("an object that was there is created: %v", err)
+		t.Errorf("creating an existing object succeeds: %v", err)
 	}
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ArchiveExtension ends the name of a ledger in one file: a tar of its objects, compressed with zstd. What tar -xf makes of it is a folder
+// ArchiveExtension is the file extension of an archive: a tar of the ledger's objects, compressed with zstd. tar -xf turns it into a folder
 // with the same ledger.
 const ArchiveExtension = ".tar.zst"
 
-// maxArchiveBytes bounds what all objects of an archive may make this process hold.
+// maxArchiveBytes bounds the memory that the objects of an archive take.
 const maxArchiveBytes = 2 << 30
 
-// entryBytes is what an entry of an archive takes beside its name and what it holds: as much as there is in the file for it at least.
+// entryBytes is the memory counted for an entry beside its name and contents. It is at least the size of a tar header.
 const entryBytes = 512
 
 func archiveTooLarge(most int64) error {
@@ -32,7 +32,7 @@ func archiveTooLarge(most int64) error {
 		ErrTooLarge, most)
 }
 
-// readArchive is the objects of an archive by key, with their names no more than so many bytes.
+// readArchive returns the objects of an archive by key. If objects and names together exceed most bytes, it returns ErrTooLarge.
 func readArchive(from io.Reader, most int64) (map[string][]byte, error) {
 	decompressed, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
@@ -48,20 +48,20 @@ func readArchive(from io.Reader, most int64) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		// An entry is held by its name, however little it holds itself.
+		// An empty entry takes memory for its name.
 		if left -= int64(len(header.Name)) + entryBytes; left < 0 {
 			return nil, archiveTooLarge(most)
 		}
 		if header.Typeflag == tar.TypeDir {
 			continue
 		}
-		// As tar writes them that is run in the folder.
+		// tar writes such names when it runs in the folder.
 		key := strings.TrimPrefix(header.Name, "./")
 		if err := CheckKey(key); err != nil {
 			return nil, err
 		}
 		if _, twice := objects[key]; twice || header.Typeflag != tar.TypeReg {
-			return nil, fmt.Errorf("invalid entry %q of type %q: allowed are folders, and files that are there once", header.Name, header.Typeflag)
+			return nil, fmt.Errorf("invalid entry %q of type %q: allowed are folders and files, each name once", header.Name, header.Typeflag)
 		}
 		if header.Size > MaxObjectBytes {
 			return nil, tooLarge(key, header.Size, MaxObjectBytes)
@@ -69,7 +69,7 @@ func readArchive(from io.Reader, most int64) (map[string][]byte, error) {
 		if left -= header.Size; left < 0 {
 			return nil, archiveTooLarge(most)
 		}
-		// As large as what is there, whatever the header says.
+		// The buffer grows with the data, because the header may state any size.
 		var data bytes.Buffer
 		if _, err := io.Copy(&data, in); err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
@@ -78,10 +78,10 @@ func readArchive(from io.Reader, most int64) (map[string][]byte, error) {
 	}
 }
 
-// archive is a ledger in one file. It is read when it is first asked for something, and only read.
+// archive is a read-only store in one file. The file is read on first use.
 type archive struct {
 	path string
-	// load returns the objects by their keys.
+	// load returns the objects by key.
 	load func() (map[string][]byte, error)
 }
 
@@ -98,7 +98,7 @@ func openArchive(path string) Store {
 		defer file.Close()
 		objects, err := readArchive(file, maxArchiveBytes)
 		if err == nil && len(objects) == 0 {
-			err = errors.New("it holds no object")
+			err = errors.New("it contains no object")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("archive %s: %w", path, err)
@@ -141,7 +141,7 @@ func (a archive) List(ctx context.Context, prefix string) ([]string, error) {
 	return keys, err
 }
 
-// Page returns all keys at once: an archive has no pages.
+// Page returns all keys at once, because an archive has no pages.
 func (a archive) Page(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
 	objects, err := a.load()
 	for key := range objects {

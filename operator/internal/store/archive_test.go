@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-// A few bytes of zstd are as many names as somebody likes.
-func TestNamesOfAnArchiveTakeRoomAsWell(t *testing.T) {
+// A few bytes of zstd can decompress to any number of names.
+func TestReadArchive_NamesCountTowardsTheBound(t *testing.T) {
 	const most = 1 << 16
 	for name, tc := range map[string]struct {
 		kind    byte
@@ -22,10 +22,10 @@ func TestNamesOfAnArchiveTakeRoomAsWell(t *testing.T) {
 		name    string
 		refused bool
 	}{
-		"some files":          {tar.TypeReg, 10, "", false},
-		"many empty files":    {tar.TypeReg, 1000, "", true},
-		"many folders":        {tar.TypeDir, 1000, "", true},
-		"files of long names": {tar.TypeReg, 10, strings.Repeat("long/", 2000), true},
+		"some files":            {tar.TypeReg, 10, "", false},
+		"many empty files":      {tar.TypeReg, 1000, "", true},
+		"many folders":          {tar.TypeDir, 1000, "", true},
+		"files with long names": {tar.TypeReg, 10, strings.Repeat("long/", 2000), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var raw bytes.Buffer
@@ -94,7 +94,7 @@ func file(name, data string) tar.Header {
 	return tar.Header{Typeflag: tar.TypeReg, Name: name, Linkname: data, Mode: 0o644}
 }
 
-func TestAnArchiveOfTarIsReadAndABrokenOneIsNamed(t *testing.T) {
+func TestReadArchive_ForeignAndBrokenFiles(t *testing.T) {
 	good := tarred(t, file("experiment.json", "{}"), file("waves/000/wave.json", "wave"))
 	huge := tar.Header{Typeflag: tar.TypeReg, Name: "big", Size: MaxObjectBytes + 1, Format: tar.FormatPAX}
 	var claimed bytes.Buffer
@@ -105,22 +105,22 @@ func TestAnArchiveOfTarIsReadAndABrokenOneIsNamed(t *testing.T) {
 		raw  []byte
 		says string
 	}{
-		"as tar makes it in the folder": {
+		"written by tar in the folder": {
 			tarred(t, tar.Header{Typeflag: tar.TypeDir, Name: "./"}, file("./experiment.json", "{}"),
 				tar.Header{Typeflag: tar.TypeDir, Name: "./waves/"}, file("./waves/000/wave.json", "wave")), "",
 		},
-		"one of ours":                  {good, ""},
-		"nothing":                      {nil, "holds no object"},
-		"something else":               {[]byte("PK\x03\x04 and so on, a file that somebody renamed"), "magic number"},
-		"a tar that is not compressed": {claimed.Bytes(), "magic number"},
-		"half of one":                  {good[:len(good)/2], "unexpected EOF"},
-		"a tar of nothing":             {tarred(t), "holds no object"},
-		"no tar inside":                {compressed(t, bytes.Repeat([]byte("x"), 2000)), "invalid tar header"},
-		"a key outside of it":          {tarred(t, file("../experiment.json", "{}")), `key "../experiment.json" is not a clean relative path`},
-		"a key with a root":            {tarred(t, file("/etc/passwd", "x")), `key "/etc/passwd" is not a clean relative path`},
+		"written by Assay":             {good, ""},
+		"nothing":                      {nil, "contains no object"},
+		"a zip file":                   {[]byte("PK\x03\x04 and more, with the wrong extension"), "magic number"},
+		"an uncompressed tar":          {claimed.Bytes(), "magic number"},
+		"a truncated archive":          {good[:len(good)/2], "unexpected EOF"},
+		"an empty tar":                 {tarred(t), "contains no object"},
+		"zstd without a tar":           {compressed(t, bytes.Repeat([]byte("x"), 2000)), "invalid tar header"},
+		"a key outside of the archive": {tarred(t, file("../experiment.json", "{}")), `key "../experiment.json" is not a clean relative path`},
+		"an absolute key":              {tarred(t, file("/etc/passwd", "x")), `key "/etc/passwd" is not a clean relative path`},
 		"a link":                       {tarred(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "/etc/passwd"}), `invalid entry "a"`},
-		"an object twice":              {tarred(t, file("a", "1"), file("./a", "2")), `invalid entry "./a"`},
-		"an object that is too large":  {compressed(t, claimed.Bytes()), "big is too large"},
+		"a duplicate object":           {tarred(t, file("a", "1"), file("./a", "2")), `invalid entry "./a"`},
+		"an oversized object":          {compressed(t, claimed.Bytes()), "big is too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := Open(t.Context(), storetest.ArchiveFile(t, tc.raw), Options{})
@@ -135,7 +135,7 @@ func TestAnArchiveOfTarIsReadAndABrokenOneIsNamed(t *testing.T) {
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "run"+ArchiveExtension) {
-				t.Errorf("got %v, want it to name the file and say %q", err, tc.says)
+				t.Errorf("got %v, want an error that names the file and contains %q", err, tc.says)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func TestAnArchiveOfTarIsReadAndABrokenOneIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := missing.Check(t.Context()); !errors.Is(err, ErrNoBucket) {
-		t.Errorf("an archive that is not there: %v", err)
+		t.Errorf("a missing archive: %v", err)
 	}
 }
 

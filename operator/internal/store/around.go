@@ -2,8 +2,8 @@ package store
 
 import "context"
 
-// around is a store whose operations are done in a way of its own, such as within some time or again until they work. Do is given what an
-// operation is in words; a listing is one operation for each of its pages.
+// around wraps a store: do runs every operation, for example with a timeout or with retries. It receives a description of the operation. A
+// listing is one operation per page.
 type around struct {
 	Store
 	do func(ctx context.Context, what string, operation func(context.Context) error) error

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-// An object that is larger than its reader expects is refused, wherever it lies; a part of it would be taken for the whole.
-func TestAnObjectThatIsTooLargeIsNamed(t *testing.T) {
+// An object larger than its reader expects is an error in every kind of store. A truncated read would be taken for the whole object.
+func TestGetAtMost_OversizedObjectIsNamed(t *testing.T) {
 	const key, size = "runs/lab/scan/1/confirm.json", 4096
 	large := bytes.Repeat([]byte("x"), size)
 	of := func(url string) Store {
@@ -36,17 +36,17 @@ func TestAnObjectThatIsTooLargeIsNamed(t *testing.T) {
 		}
 	}
 	if fake.Objects[key] == nil {
-		t.Fatal("the fake does not have it")
+		t.Fatal("the fake does not contain it")
 	}
 	for name, store := range map[string]Store{
-		"in a folder":                            folder,
-		"in an archive":                          of(storetest.ArchiveFile(t, tarred(t, file(key, string(large))))),
-		"in a bucket":                            of(storetest.URL(endpoint, storetest.Bucket, "")),
-		"in a bucket that does not say its size": of(storetest.URL(streamed, storetest.Bucket, "")),
+		"in a folder":                        folder,
+		"in an archive":                      of(storetest.ArchiveFile(t, tarred(t, file(key, string(large))))),
+		"in a bucket":                        of(storetest.URL(endpoint, storetest.Bucket, "")),
+		"in a bucket without Content-Length": of(storetest.URL(streamed, storetest.Bucket, "")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if raw, err := GetAtMost(t.Context(), store, key, size); err != nil || len(raw) != size {
-				t.Errorf("%d bytes are read of as many as are allowed: %v", len(raw), err)
+				t.Errorf("reading %d bytes at the limit: %v", len(raw), err)
 			}
 			raw, err := GetAtMost(t.Context(), store, key, size-1)
 			if !errors.Is(err, ErrTooLarge) {
@@ -54,14 +54,14 @@ func TestAnObjectThatIsTooLargeIsNamed(t *testing.T) {
 			}
 			for _, part := range []string{key, "at most 4095 are read", "remove it"} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q does not say %q", err, part)
+					t.Errorf("%q does not contain %q", err, part)
 				}
 			}
 		})
 	}
 }
 
-// endless is a store with names without end.
+// endless is a store with an infinite listing.
 type endless struct{ Store }
 
 func (endless) Page(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
@@ -75,15 +75,15 @@ func (endless) Page(_ context.Context, prefix, after string) (keys []string, mor
 
 func (endless) URL() string { return "s3://assay" }
 
-// Whoever may write in a ledger may write more names than anybody can hold.
-func TestAListOfTooManyNamesEnds(t *testing.T) {
+// Anyone with write access to a ledger may write more names than fit into memory.
+func TestListAfter_TooManyNamesAreAnError(t *testing.T) {
 	keys, err := ListAfter(t.Context(), endless{}, "problems/", "")
 	if !errors.Is(err, ErrTooLarge) || len(keys) > 0 {
 		t.Fatalf("%d names, %v", len(keys), err)
 	}
 	for _, part := range []string{"problems/", "s3://assay", fmt.Sprint(maxKeys), "remove"} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
+			t.Errorf("%q does not contain %q", err, part)
 		}
 	}
 }

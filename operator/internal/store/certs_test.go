@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-// authority signs certificates of stores.
+// authority is a certificate authority.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -28,7 +28,7 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of the test"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
@@ -44,12 +44,12 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{certificate, key}
 }
 
-// pem is what people put into a Secret.
+// pem returns the certificate as a Secret holds it.
 func (a *authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-// sign makes a certificate for 127.0.0.1, or for another name if one is given.
+// sign returns a certificate for 127.0.0.1, or for name unless that is empty.
 func (a *authority) sign(t *testing.T, from, until time.Time, name string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{
@@ -69,7 +69,7 @@ func (a *authority) sign(t *testing.T, from, until time.Time, name string) tls.C
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
 
-// valid is a certificate that nothing is wrong with.
+// valid returns a valid certificate.
 func (a *authority) valid(t *testing.T) tls.Certificate {
 	t.Helper()
 	return a.sign(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), "")
@@ -89,7 +89,7 @@ func startTLS(t *testing.T, fake *storetest.S3, certificate tls.Certificate) str
 	t.Helper()
 	server := httptest.NewUnstartedServer(fake)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	// Handshakes that fail are what the tests are about.
+	// Failed handshakes are expected, so they are not logged.
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)

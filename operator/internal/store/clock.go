@@ -18,9 +18,9 @@ type Timekeeper interface {
 	Time(ctx context.Context, key string) (time.Time, error)
 }
 
-// SkewOf reads this machine's clock beside that of the store; nil where the store reports no time. The store read its clock between
-// asking and answer, and cut off what was beyond the second: the middle of all that this allows is off by at most half of it
-// (Cristian 1989).
+// SkewOf compares this machine's clock with the store's; nil if the store reports no time. The store read its clock between request and
+// response, and truncated it to seconds. The estimate is the middle of the interval that is consistent with both, so its error is at most
+// half of that interval (Cristian 1989).
 func SkewOf(ctx context.Context, store Store, key string, now func() time.Time) (*record.Clock, error) {
 	if part, ok := store.(subStore); ok {
 		store, key = part.Store, part.prefix+"/"+key
@@ -31,14 +31,14 @@ func SkewOf(ctx context.Context, store Store, key string, now func() time.Time) 
 	}
 	asked := now()
 	storeTime, err := keeper.Time(ctx, key)
-	// Round drops the monotonic reading: a clock that is set meanwhile is found out.
+	// Round drops the monotonic reading, so that a clock adjustment during the request is detected.
 	answered := now().Round(0)
 	if err != nil {
 		return nil, err
 	}
 	least, most := asked.Round(0).Sub(storeTime.Add(time.Second)).Seconds(), answered.Sub(storeTime).Seconds()
 	if most < least {
-		return nil, fmt.Errorf("this machine's clock was set back by at least %s while the store was asked for the time",
+		return nil, fmt.Errorf("this machine's clock was set back by at least %s during the request for the store's time",
 			quantity.Format(least-most, "s"))
 	}
 	return &record.Clock{AheadSeconds: (least + most) / 2, UncertaintySeconds: (most - least) / 2}, nil

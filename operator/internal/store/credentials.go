@@ -17,11 +17,11 @@ const (
 	SecretKeyFile = "secretKey"
 )
 
-// credentialsAge is how old credentials that were read from files may get before they are read again.
+// credentialsAge is the time after which credentials from files are read again.
 const credentialsAge = 5 * time.Second
 
-// findCredentials returns where the credentials come from, and whether there are none. What is given comes first, then
-// files, then the environment, then the identity that a cloud gives to a pod.
+// findCredentials returns the source of the credentials, and true if none is available. The order is: explicit options, files, environment,
+// workload identity of the cloud.
 func findCredentials(options Options) (creds *credentials.Credentials, anonymous bool) {
 	access := cmp.Or(options.AccessKey, os.Getenv("AWS_ACCESS_KEY_ID"))
 	secret := cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY"))
@@ -35,15 +35,14 @@ func findCredentials(options Options) (creds *credentials.Credentials, anonymous
 	}
 }
 
-// hasIdentity reports whether the cloud gave this process an identity of its own. Instance metadata is not asked for one: off
-// a cloud nobody answers, and on one it would be the node's.
+// hasIdentity reports whether the cloud gives this pod a workload identity. Instance metadata is not used, because outside of a cloud the
+// request would time out, and inside it would return the node's identity.
 func hasIdentity() bool {
 	return cmp.Or(os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) != ""
 }
 
-// mounted are the credentials of a Secret that is mounted as files. They are read again and again: whoever corrects or
-// rotates the Secret restarts nothing.
+// mounted reads the credentials of a mounted Secret. It reads them repeatedly, so that a corrected or rotated Secret needs no restart.
 type mounted struct {
 	folder string
 	read   time.Time
@@ -75,7 +74,7 @@ func (m *mounted) key(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoCredentials, err)
 	}
-	// A Secret made from a file often ends in a newline, which no key has.
+	// A Secret created from a file often ends in a newline, which no key contains.
 	key := strings.TrimSpace(string(raw))
 	if key == "" {
 		return "", fmt.Errorf("%w: %s is empty", errNoCredentials, path)

@@ -14,7 +14,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Cause is why an object store cannot be used.
+// Cause classifies why an object store cannot be used.
 type Cause string
 
 // Causes.
@@ -44,11 +44,11 @@ const (
 	CauseOther         Cause = "Unreachable"
 )
 
-// Fault is an object store that cannot be used: what was tried, what was found, and what to do. It is ErrNoBucket or
-// ErrUnreachable, and what caused it, to errors.Is.
+// Fault describes why an object store cannot be used: the operation, the finding and the remedy. For errors.Is it matches ErrNoBucket or
+// ErrUnreachable, and the underlying error.
 type Fault struct {
 	Cause Cause
-	// Tried is the operation and where, Found is what happened, Remedy what to do about it.
+	// Tried is the operation with its address, Found the finding, and Remedy the action that helps.
 	Tried, Found, Remedy string
 
 	err error
@@ -62,7 +62,7 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s: %s: %s; %s", f.Tried, what, f.Found, f.Remedy)
 }
 
-// Unwrap lets errors.Is find both.
+// Unwrap lets errors.Is match both.
 func (f *Fault) Unwrap() []error { return []error{f.is(), f.err} }
 
 func (f *Fault) is() error {
@@ -72,7 +72,7 @@ func (f *Fault) is() error {
 	return ErrUnreachable
 }
 
-// CauseOf is the cause in an error of this package; empty if it has none.
+// CauseOf returns the Cause of an error of this package; empty if it has none.
 func CauseOf(err error) Cause {
 	if fault, ok := errors.AsType[*Fault](err); ok {
 		return fault.Cause
@@ -80,14 +80,14 @@ func CauseOf(err error) Cause {
 	return ""
 }
 
-// Errors of this side of the connection.
+// Errors on the client's side of the connection.
 var (
 	errNoCredentials = errors.New("no credentials")
 	errCAFile        = errors.New("certificates of the store's authority")
 	errUnsuitable    = errors.New("object store unsuitable")
 )
 
-// remedies are what to do. A cause that is repaired in a cluster is described in the cluster's terms first.
+// remedies are the actions for each cause, with the ones for a cluster first.
 var remedies = map[Cause]string{
 	CauseName:    "correct the host in the ledger's endpoint (objectStore.external.endpoint of the chart), or repair the cluster's DNS",
 	CauseRefused: "start the store, or correct the port in the ledger's endpoint",
@@ -100,7 +100,7 @@ var remedies = map[Cause]string{
 	CauseNotYetValid: "check the clocks of this machine and of the store",
 	CauseAuthority: "give the certificate of the authority that signed the store's: objectStore.external.ca of the chart, AWS_CA_BUNDLE " +
 		"elsewhere",
-	CauseHostname:      "reach the store by a name that its certificate has, or give it a certificate for this one",
+	CauseHostname:      "use a name of the store that its certificate has, or issue a certificate for this one",
 	CauseCertificate:   "give the store a certificate that can be verified",
 	CauseCAFile:        "give it at least one certificate in PEM form: objectStore.external.ca of the chart, AWS_CA_BUNDLE elsewhere",
 	CauseNoCredentials: "give credentials: accessKey and secretKey in the ledger's Secret, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
@@ -112,10 +112,10 @@ var remedies = map[Cause]string{
 	CauseClock:     "set the clock of this machine or of the store: they may differ by 15 minutes",
 	CauseRegion:    "correct region in the ledger's URL (objectStore.region of the chart)",
 	CauseBucket:    "create the bucket, or correct its name",
-	CauseFull:      "give the store more room, or delete what is no longer needed",
-	CauseServer:    "look at the store's own logs",
+	CauseFull:      "give the store more room, or delete objects that are no longer needed",
+	CauseServer:    "read the store's logs",
 	CauseUnconditional: "use a store that honours If-None-Match and If-Match of PutObject, or a version of this one that does; " +
-		"docs/reference/object-stores.md lists those that were tested",
+		"docs/reference/object-stores.md lists the tested ones",
 	CauseOther: "check that the endpoint is right and that the store runs",
 }
 
@@ -123,7 +123,7 @@ func newFault(tried string, cause Cause, answer string, err error) *Fault {
 	return &Fault{Cause: cause, Tried: tried, Found: answer, Remedy: remedies[cause], err: err}
 }
 
-// name says in the remedy which Secret has the credentials, where that is known.
+// name inserts the name of the Secret with the credentials into the remedy, if it is known.
 func (f *Fault) name(secret string) {
 	if secret != "" {
 		f.Remedy = strings.NewReplacer("the ledger's Secret", "Secret "+secret, "these credentials", "the credentials in Secret "+secret).
@@ -131,7 +131,7 @@ func (f *Fault) name(secret string) {
 	}
 }
 
-// diagnose finds from an error of the client what is wrong. anonymous means that it had no credentials to send.
+// diagnose builds the Fault of a client error. anonymous means that the request had no credentials.
 func diagnose(tried string, err error, anonymous bool) *Fault {
 	if response := minio.ToErrorResponse(err); response.StatusCode != 0 || response.Code != "" {
 		cause, answer := answered(response, anonymous)
@@ -141,10 +141,10 @@ func diagnose(tried string, err error, anonymous bool) *Fault {
 	return newFault(tried, cause, err.Error(), err)
 }
 
-// Explain finds from an error of a request to the store's own API what is wrong with the store.
+// Explain builds the Fault of a failed request to the store's admin API.
 func Explain(tried string, err error) error { return diagnose(tried, err, false) }
 
-// codes are the answers of S3 that have one cause, whatever their HTTP status.
+// codes maps S3 error codes to causes where the code alone decides, independently of the HTTP status.
 var codes = map[string]Cause{
 	"NoSuchBucket":                   CauseBucket,
 	"InvalidAccessKeyId":             CauseAccessKey,
@@ -161,7 +161,7 @@ var codes = map[string]Cause{
 	"XMinioAdminBucketQuotaExceeded": CauseFull,
 }
 
-// answered is what a store's own words mean.
+// answered returns the cause and the description of an S3 error response.
 func answered(response minio.ErrorResponse, anonymous bool) (Cause, string) {
 	text := fmt.Sprintf("the store answers %s (HTTP %d)", response.Code, response.StatusCode)
 	if response.Message != "" && response.Message != response.Code {
@@ -185,7 +185,7 @@ func answered(response minio.ErrorResponse, anonymous bool) (Cause, string) {
 	}
 }
 
-// unanswered is why there was no answer.
+// unanswered returns the cause of a request without a response.
 func unanswered(err error) Cause {
 	var (
 		name      *net.DNSError
@@ -204,7 +204,7 @@ func unanswered(err error) Cause {
 	case errors.As(err, &name):
 		return CauseName
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		// The library has one reason for both, and distinguishes them in words only.
+		// The library has one reason code for both cases; only the text differs.
 		if strings.Contains(invalid.Detail, "is before") {
 			return CauseNotYetValid
 		}

@@ -15,8 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-// Every way in which a store can be unusable that a person can repair is told apart, from what really happens on the wire.
-func TestFaultsAreToldApart(t *testing.T) {
+// Every unusable store that a user can repair has its own cause, tested with real connections.
+func TestFault_CauseAndRemedyOfEachFailure(t *testing.T) {
 	ours, others := newAuthority(t), newAuthority(t)
 	hour := time.Hour
 	now := time.Now()
@@ -39,31 +39,31 @@ func TestFaultsAreToldApart(t *testing.T) {
 		want  Cause
 		says  string
 	}{
-		"a certificate that is valid": {overTLS(now.Add(-hour), now.Add(hour), "", trusting), "", ""},
-		"a certificate that expired":  {overTLS(now.Add(-2*hour), now.Add(-hour), "", trusting), CauseExpired, "renew the store's certificate"},
-		"a certificate of tomorrow":   {overTLS(now.Add(hour), now.Add(2*hour), "", trusting), CauseNotYetValid, "clocks"},
-		"an authority that is unknown": {
+		"a valid certificate":                 {overTLS(now.Add(-hour), now.Add(hour), "", trusting), "", ""},
+		"an expired certificate":              {overTLS(now.Add(-2*hour), now.Add(-hour), "", trusting), CauseExpired, "renew the store's certificate"},
+		"a certificate that is not yet valid": {overTLS(now.Add(hour), now.Add(2*hour), "", trusting), CauseNotYetValid, "clocks"},
+		"an unknown authority": {
 			func(t *testing.T) (string, Options) {
 				return storetest.URL(startTLS(t, storetest.NewS3(), others.valid(t)), storetest.Bucket, ""), trusting
 			}, CauseAuthority, "objectStore.external.ca",
 		},
-		"an authority that is not given": {overTLS(now.Add(-hour), now.Add(hour), "", fakeOptions), CauseAuthority, "AWS_CA_BUNDLE"},
+		"a missing authority":            {overTLS(now.Add(-hour), now.Add(hour), "", fakeOptions), CauseAuthority, "AWS_CA_BUNDLE"},
 		"a certificate for another name": {overTLS(now.Add(-hour), now.Add(hour), "minio.example.com", trusting), CauseHostname, "IP SANs"},
-		"a name that the caller allows":  {overTLS(now.Add(-hour), now.Add(hour), "minio.example.com", Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: fakeOptions.Timeout, CA: ours.pem(), ServerName: "minio.example.com"}), "", ""},
-		"https to a store that has no TLS": {
+		"a name allowed by the caller":   {overTLS(now.Add(-hour), now.Add(hour), "minio.example.com", Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: fakeOptions.Timeout, CA: ours.pem(), ServerName: "minio.example.com"}), "", ""},
+		"https to a store without TLS": {
 			func(t *testing.T) (string, Options) {
 				_, endpoint := storetest.StartS3(t)
 				return storetest.URL(strings.Replace(endpoint, "http://", "https://", 1), storetest.Bucket, ""), trusting
 			}, CauseNotTLS, "objectStore.external.secure=false",
 		},
-		"http to a store that needs TLS": {
+		"http to a store with TLS": {
 			func(t *testing.T) (string, Options) {
 				endpoint := startTLS(t, storetest.NewS3(), ours.valid(t))
 				return storetest.URL(strings.Replace(endpoint, "https://", "http://", 1), storetest.Bucket, ""), trusting
 			}, CauseNeedsTLS, "objectStore.external.secure=true",
 		},
-		"a CA file that does not exist": {overTLS(now.Add(-hour), now.Add(hour), "", Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: time.Second, CAFile: "/no/such/ca.crt"}), CauseCAFile, "/no/such/ca.crt"},
-		"a CA file without certificate": {
+		"a missing CA file": {overTLS(now.Add(-hour), now.Add(hour), "", Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: time.Second, CAFile: "/no/such/ca.crt"}), CauseCAFile, "/no/such/ca.crt"},
+		"a CA file without a certificate": {
 			func(t *testing.T) (string, Options) {
 				file := filepath.Join(t.TempDir(), "ca.crt")
 				write(t, file, []byte("none"))
@@ -71,12 +71,12 @@ func TestFaultsAreToldApart(t *testing.T) {
 					Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: time.Second, CAFile: file}
 			}, CauseCAFile, "PEM",
 		},
-		"a host that does not exist": {
+		"an unknown host": {
 			func(*testing.T) (string, Options) {
 				return storetest.URL("http://no-such-host.invalid:9000", storetest.Bucket, ""), fakeOptions
 			}, CauseName, "no-such-host.invalid",
 		},
-		"a port where nobody listens": {
+		"a port without a listener": {
 			func(t *testing.T) (string, Options) {
 				listener, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {
@@ -86,23 +86,23 @@ func TestFaultsAreToldApart(t *testing.T) {
 				return storetest.URL("http://"+listener.Addr().String(), storetest.Bucket, ""), fakeOptions
 			}, CauseRefused, "connection refused",
 		},
-		"a store that hangs": {
+		"a store that does not respond": {
 			func(t *testing.T) (string, Options) {
 				fake, endpoint := storetest.StartS3(t)
 				fake.Delay = time.Second
 				return storetest.URL(endpoint, storetest.Bucket, ""), Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: 100 * time.Millisecond}
 			}, CauseTimeout, "network policy",
 		},
-		"an access key that is unknown":      {refusing(http.StatusForbidden, "InvalidAccessKeyId"), CauseAccessKey, "AWS_ACCESS_KEY_ID"},
-		"a secret key that is wrong":         {refusing(http.StatusForbidden, "SignatureDoesNotMatch"), CauseSecretKey, "AWS_SECRET_ACCESS_KEY"},
-		"a bucket that may not be used":      {refusing(http.StatusForbidden, "AccessDenied"), CauseDenied, "s3:ListBucket"},
-		"temporary credentials that expired": {refusing(http.StatusBadRequest, "ExpiredToken"), CauseToken, "renew"},
-		"clocks that differ":                 {refusing(http.StatusForbidden, "RequestTimeTooSkewed"), CauseClock, "clock"},
-		"another region":                     {refusing(http.StatusBadRequest, "AuthorizationHeaderMalformed"), CauseRegion, "objectStore.region"},
-		"a bucket that does not exist":       {refusing(http.StatusNotFound, "NoSuchBucket"), CauseBucket, "create the bucket"},
-		"a store without room":               {refusing(http.StatusInsufficientStorage, "XMinioStorageFull"), CauseFull, "room"},
-		"an answer that nobody knows":        {refusing(http.StatusTeapot, "Teapot"), CauseOther, "Teapot"},
-		"a server that is no store":          {htmlServer, CauseOther, "418"},
+		"an unknown access key":         {refusing(http.StatusForbidden, "InvalidAccessKeyId"), CauseAccessKey, "AWS_ACCESS_KEY_ID"},
+		"a wrong secret key":            {refusing(http.StatusForbidden, "SignatureDoesNotMatch"), CauseSecretKey, "AWS_SECRET_ACCESS_KEY"},
+		"a bucket without permission":   {refusing(http.StatusForbidden, "AccessDenied"), CauseDenied, "s3:ListBucket"},
+		"expired temporary credentials": {refusing(http.StatusBadRequest, "ExpiredToken"), CauseToken, "renew"},
+		"clocks that differ":            {refusing(http.StatusForbidden, "RequestTimeTooSkewed"), CauseClock, "clock"},
+		"another region":                {refusing(http.StatusBadRequest, "AuthorizationHeaderMalformed"), CauseRegion, "objectStore.region"},
+		"a missing bucket":              {refusing(http.StatusNotFound, "NoSuchBucket"), CauseBucket, "create the bucket"},
+		"a full store":                  {refusing(http.StatusInsufficientStorage, "XMinioStorageFull"), CauseFull, "room"},
+		"an unknown error code":         {refusing(http.StatusTeapot, "Teapot"), CauseOther, "Teapot"},
+		"a server without the S3 API":   {htmlServer, CauseOther, "418"},
 		"no credentials in the mounted files": {func(t *testing.T) (string, Options) {
 			_, e := storetest.StartS3(t)
 			return storetest.URL(e, storetest.Bucket, ""), Options{CredentialsDir: t.TempDir(), Timeout: time.Second}
@@ -131,10 +131,10 @@ func TestFaultsAreToldApart(t *testing.T) {
 				return
 			}
 			if got := CauseOf(err); got != tc.want || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("%s, want %s that says %q:\n%v", got, tc.want, tc.says, err)
+				t.Errorf("%s, want %s that contains %q:\n%v", got, tc.want, tc.says, err)
 			}
 			if errors.Is(err, ErrNoBucket) != (tc.want == CauseBucket) || errors.Is(err, ErrUnreachable) == (tc.want == CauseBucket) {
-				t.Errorf("it is ErrNoBucket: %v, ErrUnreachable: %v", errors.Is(err, ErrNoBucket), errors.Is(err, ErrUnreachable))
+				t.Errorf("matches ErrNoBucket: %v, ErrUnreachable: %v", errors.Is(err, ErrNoBucket), errors.Is(err, ErrUnreachable))
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func htmlServer(t *testing.T) (string, Options) {
 	return storetest.URL(server.URL, storetest.Bucket, ""), fakeOptions
 }
 
-func TestEveryCauseHasARemedy(t *testing.T) {
+func TestFault_EveryCauseHasARemedy(t *testing.T) {
 	for _, cause := range codes {
 		if remedies[cause] == "" {
 			t.Errorf("%s has no remedy", cause)
@@ -162,8 +162,8 @@ func TestEveryCauseHasARemedy(t *testing.T) {
 	}
 }
 
-// Who reads of a wrong key in the log of a pod is told which of many Secrets has it.
-func TestAFaultNamesTheSecret(t *testing.T) {
+// An error in the log of a pod names the Secret that has the wrong key.
+func TestFault_RemedyNamesTheSecret(t *testing.T) {
 	for code, want := range map[string]string{
 		"SignatureDoesNotMatch": "correct the secret key in Secret lab/assay-ledger",
 		"InvalidAccessKeyId":    "correct the access key in Secret lab/assay-ledger",
@@ -179,13 +179,13 @@ func TestAFaultNamesTheSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := store.Get(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
+			t.Errorf("%v does not contain %q", err, want)
 		}
 	}
 }
 
-// What is repaired in a mounted Secret is used by the store that is open already.
-func TestAStoreGoesOnOnceItsSecretIsCorrected(t *testing.T) {
+// An open store uses a corrected mounted Secret.
+func TestStore_CorrectedSecretIsUsedWithoutRestart(t *testing.T) {
 	ours := newAuthority(t)
 	endpoint := startTLS(t, storetest.NewS3(), ours.valid(t))
 	folder := t.TempDir()
@@ -219,8 +219,8 @@ func TestAStoreGoesOnOnceItsSecretIsCorrected(t *testing.T) {
 	}
 }
 
-// A pod with an identity of its own needs no Secret.
-func TestAPodsIdentityIsUsedWhereNoCredentialsAreGiven(t *testing.T) {
+// A pod with a workload identity needs no Secret.
+func TestStore_WorkloadIdentityWithoutCredentials(t *testing.T) {
 	cloud := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "token of the pod" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -246,13 +246,13 @@ func TestAPodsIdentityIsUsedWhereNoCredentialsAreGiven(t *testing.T) {
 	}
 }
 
-func TestPathStyle(t *testing.T) {
+func TestStore_PathStyle(t *testing.T) {
 	for style, want := range map[string]string{"": "/ledger/", "&pathStyle=true": "/ledger/", "&pathStyle=false": "/"} {
 		t.Run("with "+style, func(t *testing.T) {
 			var path string
 			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { path = r.URL.Path }))
 			t.Cleanup(server.Close)
-			// Names of the loopback address: *.localhost needs no server of names.
+			// *.localhost resolves to the loopback address without a DNS server.
 			endpoint := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 			store, err := Open(context.Background(), "s3://"+storetest.Bucket+"/?endpoint="+endpoint+style,
 				Options{AccessKey: "a", SecretKey: "b", Timeout: 2 * time.Second})
@@ -261,7 +261,7 @@ func TestPathStyle(t *testing.T) {
 			}
 			_ = store.Check(context.Background())
 			if path != want && !(path == "" && style == "&pathStyle=false") {
-				t.Errorf("asked for %q, want %q", path, want)
+				t.Errorf("requested %q, want %q", path, want)
 			}
 		})
 	}

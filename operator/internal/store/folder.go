@@ -18,15 +18,16 @@ import (
 // temporaryPrefix marks files that are being written; they are no objects.
 const temporaryPrefix = ".assay-tmp-"
 
-// errNoLocks means that this system has no locks of folders.
-var ErrNoLocks = errors.New("locks of folders are not known")
+// ErrNoLocks means that this system has no file locks.
+var ErrNoLocks = errors.New("file locks are not supported")
 
-// folder is a store in a directory: keys are paths below it. A folder may come from somebody else, so no link in it leads out of it.
+// folder is a store in a directory, with keys as paths below it. The folder may have been written by others, so links must not lead out of
+// it.
 type folder struct{ root string }
 
 func openFolder(rawURL string, parsed *url.URL) (Store, error) {
 	if parsed.Host != "" && parsed.Host != "localhost" || !filepath.IsAbs(parsed.Path) {
-		return nil, fmt.Errorf("%w %q: a folder is written file:///absolute/path, with three slashes", ErrBadURL, rawURL)
+		return nil, fmt.Errorf("%w %q: write the folder as file:///absolute/path, with three slashes", ErrBadURL, rawURL)
 	}
 	if strings.HasSuffix(parsed.Path, ArchiveExtension) {
 		return openArchive(parsed.Path), nil
@@ -42,7 +43,7 @@ func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 	var file *os.File
 	if err == nil {
 		defer root.Close()
-		// Without waiting for whoever writes into a pipe.
+		// Opening a pipe must not block until it has a writer.
 		file, err = root.OpenFile(key, os.O_RDONLY|nonBlocking, 0)
 	}
 	var info fs.FileInfo
@@ -69,7 +70,7 @@ func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 	return data, err
 }
 
-// leads reports whether the key is a link.
+// leads reports whether the key is a symbolic link.
 func leads(root *os.Root, key string) bool {
 	if root == nil {
 		return false
@@ -78,8 +79,8 @@ func leads(root *os.Root, key string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// Create links a complete temporary file under the key: a link never replaces a file, and a reader never sees half of one. What
-// never changes is write-protected.
+// Create links a complete temporary file under the key. A link never replaces a file, and a reader never sees a partial one. Immutable
+// objects are write-protected.
 func (f folder) Create(_ context.Context, key string, data []byte) error {
 	return f.write(key, data, 0o444, func(root *os.Root, temporary string) error {
 		if err := root.Link(temporary, key); err != nil {
@@ -93,7 +94,7 @@ func (f folder) Replace(_ context.Context, key string, data []byte) error {
 	return f.write(key, data, 0o644, func(root *os.Root, temporary string) error { return root.Rename(temporary, key) })
 }
 
-// Update holds a lock on the folder that the object is in, which ends with the process that has it.
+// Update locks the folder of the object. The lock ends with the process.
 func (f folder) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
 	if err := CheckKey(key); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (f folder) Update(ctx context.Context, key string, change func(old []byte) 
 	return f.Replace(ctx, key, data)
 }
 
-// above opens the store, with the folder in which the key lies.
+// above opens the root of the store and creates the folder of the key.
 func (f folder) above(key string) (*os.Root, error) {
 	err := os.MkdirAll(f.root, 0o755)
 	var root *os.Root
@@ -165,7 +166,7 @@ func (f folder) write(key string, data []byte, mode fs.FileMode, publish func(ro
 	return nil
 }
 
-// temporary writes the data to a new file beside its final place, so that publishing it is one step on one file system.
+// temporary writes the data to a new file in the same folder, so that publishing it is atomic.
 func temporary(root *os.Root, name string, data []byte, mode fs.FileMode) error {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -189,9 +190,9 @@ func (f folder) List(ctx context.Context, prefix string) ([]string, error) {
 	return keys, err
 }
 
-// Page returns all keys at once: a folder has no pages.
+// Page returns all keys at once, because a folder has no pages.
 func (f folder) Page(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
-	// Walk only the deepest folder that the prefix names.
+	// The walk starts at the deepest folder that the prefix names.
 	start := "."
 	if slash := strings.LastIndexByte(prefix, '/'); slash >= 0 {
 		start = path.Clean(prefix[:slash])
@@ -206,14 +207,14 @@ func (f folder) Page(_ context.Context, prefix, after string) (keys []string, mo
 	defer root.Close()
 	err = fs.WalkDir(root.FS(), start, func(key string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // What went away meanwhile is not there, and what comes after it is.
+			return nil // Deleted during the walk.
 		}
 		if err != nil {
 			return err
 		}
 		switch {
 		case entry.IsDir():
-			// 0 is the character after the slash, so that all that is below a folder comes before it.
+			// 0 is the character after the slash, so all keys below a folder sort before its name with a 0.
 			below := strings.HasPrefix(key+"/", prefix) || strings.HasPrefix(prefix, key+"/")
 			if key != "." && (!below || key+"0" <= after) {
 				return fs.SkipDir

@@ -12,22 +12,21 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Patience is how long callers wait for a store that they share, so that one that hangs does not hold all of them. It is the circuit
-// breaker and the bulkhead of M. Nygard, Release It! (2nd ed. 2018, ch. 5): after an operation was overdue, others of its namespace fail at
-// once, and one at a time asks again.
+// Patience bounds how long callers wait for a shared store. It combines a bulkhead and a circuit breaker (M. Nygard, Release It!, 2nd ed.
+// 2018, ch. 5): after a timeout further operations of the same namespace fail at once, except for one probe at a time.
 type Patience struct {
-	// Operation bounds every single operation; a listing is one for each of its pages.
+	// Operation is the timeout of a single operation; each page of a listing is one.
 	Operation time.Duration
-	// Most operations are under way at once, and another waits at most Turn for one of them to end.
+	// Most is the number of concurrent operations, and Turn the timeout for becoming one of them.
 	Most int
 	Turn time.Duration
-	// Again is how long after an operation was overdue the store is asked again.
+	// Again is the interval between a timeout and the next probe.
 	Again time.Duration
 	Clock clock.PassiveClock
 }
 
-// Guard is a store whose callers never wait longer than that. What is overdue in one namespace keeps no other from the store: who may write
-// there chooses how long its objects take. Where it is in two of them, and nothing was answered in between, the store hangs.
+// Guard wraps a store with the bounds of Patience. A timeout in one namespace does not block others, because its users influence how long
+// their objects take. Timeouts in two namespaces without a response in between mean that the whole store hangs.
 func Guard(store Store, patience Patience) Store {
 	out := &guarded{patience: patience, turns: make(chan struct{}, patience.Most), hung: map[string]*stall{}}
 	out.around = around{store, out.within}
@@ -40,19 +39,19 @@ type guarded struct {
 	turns    chan struct{}
 
 	mutex sync.Mutex
-	// hung are the namespaces in which an operation was given up and none was answered since; an empty one is the store as a whole.
+	// hung has the namespaces with a timeout and no response since then; the empty name is the whole store.
 	hung map[string]*stall
-	// last is where the last operation was given up; nil once any was answered.
+	// last is the namespace of the last timeout; nil after any response.
 	last *string
 }
 
-// stall is when an operation was given up; asking means that one looks whether the next is answered.
+// stall is the time of a timeout; asking means that a probe is in progress.
 type stall struct {
 	since  time.Time
 	asking bool
 }
 
-// namespaceOf is the namespace of the objects that an operation is on; empty for those of none.
+// namespaceOf returns the namespace of the objects of an operation; empty if it concerns no namespace.
 func namespaceOf(what string) string {
 	_, key, _ := strings.Cut(what, " ")
 	if parts := strings.SplitN(key, "/", 3); len(parts) == 3 {
@@ -61,7 +60,7 @@ func namespaceOf(what string) string {
 	return ""
 }
 
-// within runs an operation, or says why it does not begin.
+// within runs an operation, or returns an error if the circuit is open.
 func (g *guarded) within(ctx context.Context, what string, operation func(context.Context) error) error {
 	namespace := namespaceOf(what)
 	probes, err := g.admit(what, namespace)
@@ -75,7 +74,7 @@ func (g *guarded) within(ctx context.Context, what string, operation func(contex
 		probe.asking = false
 	}
 	switch {
-	case !began: // What others wait for says nothing of the store.
+	case !began: // Waiting for a turn is no evidence about the store.
 	case errors.Is(err, context.DeadlineExceeded) || CauseOf(err) == CauseTimeout:
 		now := g.patience.Clock.Now()
 		if g.hung[""] != nil || g.last != nil && *g.last != namespace {
@@ -90,7 +89,7 @@ func (g *guarded) within(ctx context.Context, what string, operation func(contex
 	return err
 }
 
-// admit refuses at once while the store is known to hang, or to hang in a namespace, but for one at a time that asks again.
+// admit returns an error while the circuit of the store or of the namespace is open, except for one probe at a time.
 func (g *guarded) admit(what, namespace string) (probes []*stall, err error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -112,7 +111,7 @@ func (g *guarded) admit(what, namespace string) (probes []*stall, err error) {
 	return probes, nil
 }
 
-// inTurn runs an operation once it is its turn; began is false where that was not soon enough.
+// inTurn waits for a free slot and runs an operation; began is false if no slot was free in time.
 func (g *guarded) inTurn(ctx context.Context, what string, operation func(context.Context) error) (began bool, err error) {
 	waiting, stop := context.WithTimeout(ctx, g.patience.Turn)
 	defer stop()
@@ -124,7 +123,7 @@ func (g *guarded) inTurn(ctx context.Context, what string, operation func(contex
 			return false, ctx.Err()
 		}
 		return false, newFault(what, CauseTimeout,
-			fmt.Sprintf("%d operations are under way and none ended within %s", g.patience.Most, g.patience.Turn), context.DeadlineExceeded)
+			fmt.Sprintf("%d operations are in progress and none ended within %s", g.patience.Most, g.patience.Turn), context.DeadlineExceeded)
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.patience.Operation)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-// hangingStore answers nothing until it is let go, or the caller gives up.
+// hangingStore does not respond until the test releases it or the caller's context ends.
 type hangingStore struct {
 	Store
 	begun chan struct{}
@@ -33,7 +33,7 @@ func (s *hangingStore) Get(ctx context.Context, _ string) ([]byte, error) {
 	}
 }
 
-func TestAStoreThatHangsHoldsFewCallersAndNotForLong(t *testing.T) {
+func TestGuard_HangingStoreFailsFast(t *testing.T) {
 	hanging := &hangingStore{begun: make(chan struct{}, 100), gate: make(chan struct{})}
 	clock := testingclock.NewFakePassiveClock(time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC))
 	patience := Patience{Operation: time.Hour, Most: 3, Turn: time.Millisecond, Again: 10 * time.Second, Clock: clock}
@@ -51,7 +51,7 @@ func TestAStoreThatHangsHoldsFewCallersAndNotForLong(t *testing.T) {
 	giveUp()
 	group.Wait()
 
-	// An operation that is overdue keeps others from beginning, but for one at a time after a while.
+	// After a timeout other operations fail at once, except for one probe at a time after an interval.
 	patience.Operation = time.Millisecond
 	store = Guard(hanging, patience)
 	if _, err := store.Get(t.Context(), "a"); !errors.Is(err, context.DeadlineExceeded) || begun() != 1 {
@@ -73,8 +73,8 @@ func TestAStoreThatHangsHoldsFewCallersAndNotForLong(t *testing.T) {
 	}
 }
 
-// A server that takes connections and never answers is found out within the time of one operation, also by a listing.
-func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
+// A server that accepts connections and never responds is a timeout after the time of one operation, also in a listing.
+func TestGuard_SilentServerIsATimeout(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -94,15 +94,15 @@ func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
 	}
 }
 
-// What a caller gives up by itself says nothing about the store.
-func TestACallerThatGoesIsNoFaultOfTheStore(t *testing.T) {
+// An operation canceled by its caller does not open the circuit.
+func TestGuard_CanceledCallerDoesNotOpenTheCircuit(t *testing.T) {
 	hanging := &hangingStore{begun: make(chan struct{}, 100), gate: make(chan struct{})}
 	store := Guard(hanging, Patience{Operation: time.Hour, Most: 3, Turn: time.Second, Again: time.Hour,
 		Clock: testingclock.NewFakePassiveClock(time.Now())})
 	ctx, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	if _, err := store.Get(ctx, "a"); !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v, want that the caller went", err)
+		t.Errorf("error is %v, want context.Canceled", err)
 	}
 	close(hanging.gate)
 	if _, err := store.Get(t.Context(), "a"); !errors.Is(err, ErrNotFound) {
@@ -110,7 +110,7 @@ func TestACallerThatGoesIsNoFaultOfTheStore(t *testing.T) {
 	}
 }
 
-// slowStore answers within the time of an operation, but for the objects of some namespaces, or never.
+// slowStore responds in time, except for the objects of some namespaces, or never.
 type slowStore struct {
 	Store
 	slow []string
@@ -124,9 +124,9 @@ func (s *slowStore) Get(ctx context.Context, key string) ([]byte, error) {
 	return nil, ErrNotFound
 }
 
-// Who writes in a namespace chooses how long the store takes for it, and keeps nobody else from it. A store that answers nobody is given up
-// for all, and answers all once it answers one.
-func TestWhatIsOverdueInANamespaceKeepsNoOtherFromTheStore(t *testing.T) {
+// Users of a namespace influence how long the store takes for it, and must not block others. A store that answers no namespace fails for
+// all of them, and recovers for all with the first response.
+func TestGuard_SlowNamespaceBlocksNoOther(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC))
 	slow := &slowStore{slow: []string{"slow"}}
 	store := Guard(slow, Patience{Operation: time.Millisecond, Most: 3, Turn: time.Second, Again: 10 * time.Second, Clock: clock})
@@ -147,20 +147,20 @@ func TestWhatIsOverdueInANamespaceKeepsNoOtherFromTheStore(t *testing.T) {
 	slow.slow = []string{""}
 	for i, namespace := range []string{"one", "two", "three", "four"} {
 		if err := get(namespace); !errors.Is(err, context.DeadlineExceeded) || refused(err) != (i > 1) {
-			t.Fatalf("of a store that answers nobody %s gets %v", namespace, err)
+			t.Fatalf("of a store that never responds %s gets %v", namespace, err)
 		}
 	}
 	slow.slow = nil
 	clock.SetTime(clock.Now().Add(10 * time.Second))
 	for _, namespace := range []string{"four", "three", "two", "one"} {
 		if err := get(namespace); !errors.Is(err, ErrNotFound) {
-			t.Fatalf("of a store that is back %s gets %v", namespace, err)
+			t.Fatalf("of a recovered store %s gets %v", namespace, err)
 		}
 	}
 }
 
-// A caller that waits for its turn in vain has not asked the store, and says nothing of it to others.
-func TestWhoWaitsForATurnInVainGivesNothingUp(t *testing.T) {
+// A caller that gets no turn has sent no request, so its timeout is no evidence about the store.
+func TestGuard_TimeoutBeforeATurnDoesNotOpenTheCircuit(t *testing.T) {
 	hanging := &hangingStore{begun: make(chan struct{}, 100), gate: make(chan struct{})}
 	store := Guard(hanging, Patience{Operation: time.Hour, Most: 1, Turn: time.Millisecond, Again: time.Hour,
 		Clock: testingclock.NewFakePassiveClock(time.Now())})
@@ -168,8 +168,8 @@ func TestWhoWaitsForATurnInVainGivesNothingUp(t *testing.T) {
 	group.Go(func() { _, _ = store.Get(t.Context(), "a") })
 	<-hanging.begun
 	for range 3 {
-		if _, err := store.Get(t.Context(), "a"); CauseOf(err) != CauseTimeout || !strings.Contains(err.Error(), "1 operations are under way") {
-			t.Errorf("error is %v, want that there was no turn", err)
+		if _, err := store.Get(t.Context(), "a"); CauseOf(err) != CauseTimeout || !strings.Contains(err.Error(), "1 operations are in progress") {
+			t.Errorf("error is %v, want a timeout for a turn", err)
 		}
 	}
 	close(hanging.gate)

@@ -8,10 +8,10 @@ import (
 	"runtime"
 )
 
-// nonBlocking has a pipe opened at once, where there are pipes in folders.
+// nonBlocking is empty where folders have no pipes.
 const nonBlocking = 0
 
-// lockFolder is what a folder with several writers needs.
+// lockFolder returns ErrNoLocks.
 func lockFolder(*os.File) error {
-	return fmt.Errorf("%w on %s: keep the history in an object store", ErrNoLocks, runtime.GOOS)
+	return fmt.Errorf("%w on %s: use an object store for the history", ErrNoLocks, runtime.GOOS)
 }

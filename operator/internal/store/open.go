@@ -16,34 +16,34 @@ import (
 	"unicode"
 )
 
-// Options of a store. The zero value takes credentials from the environment and sensible limits.
+// Options of a store. The zero value takes credentials from the environment and has default limits.
 type Options struct {
 	// AccessKey and SecretKey of the object store; empty takes AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 	AccessKey string
 	SecretKey string
-	// CredentialsDir is a folder with the files accessKey and secretKey, as a mounted Secret has them. They are used in place of
-	// the environment, and read again when they change.
+	// CredentialsDir is a folder with the files accessKey and secretKey, as a mounted Secret has them. They replace the environment, and
+	// are read again when they change.
 	CredentialsDir string
-	// Secret is what errors call the Secret that has the credentials, as namespace/name; empty for one that they cannot name.
+	// Secret is the namespace/name of the Secret with the credentials, for error messages; empty if unknown.
 	Secret string
-	// CA are the certificates in PEM form of the authority that signed the store's, and CAFile is a file with them, read again
-	// when it changes. With neither AWS_CA_BUNDLE names the file; without that the system's authorities are believed.
+	// CA is the PEM certificate bundle of the store's authority, and CAFile a file with one, read again when it changes. With neither,
+	// AWS_CA_BUNDLE names the file; without that the system's authorities are trusted.
 	CA     []byte
 	CAFile string
-	// ServerName is the name in the store's certificate, if it is reached under another.
+	// ServerName is the expected name in the store's certificate; empty means the host of the URL.
 	ServerName string
-	// Prove refuses to create objects before the store has shown, once, that it refuses to write over them. It takes the right to write
+	// Prove refuses to create objects until the store has been verified once to refuse overwrites. It needs the right to write
 	// runs/assay-write-probe.
 	Prove bool
-	// Timeout bounds every single operation; 0 means 30 s.
+	// Timeout of every single operation; 0 means 30 s.
 	Timeout time.Duration
 }
 
 const (
 	defaultTimeout = 30 * time.Second
-	// maxObjectBytes bounds what one object may make this process hold: far above any attempt, far below a small machine's memory.
+	// MaxObjectBytes bounds the memory for one object. It is far above any attempt and far below the memory of a small machine.
 	MaxObjectBytes = 64 << 20
-	// maxKeys bounds a listing that is held as a whole: ten times what the largest run writes.
+	// maxKeys bounds a listing in memory: ten times the objects of the largest run.
 	maxKeys = 1 << 20
 )
 
@@ -55,7 +55,7 @@ func tooLarge(key string, bytes, most int64) error {
 		ErrTooLarge, bytes, most)
 }
 
-// readAtMost reads a body to its end. One that goes on is ErrTooLarge: its first part would be taken for the whole.
+// readAtMost reads a body to its end, or returns ErrTooLarge. A truncated read would be taken for the whole object.
 func readAtMost(key string, body io.Reader, most int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, most+1))
 	if err == nil && int64(len(data)) > most {
@@ -67,12 +67,13 @@ func readAtMost(key string, body io.Reader, most int64) ([]byte, error) {
 
 type mostBytesKey struct{}
 
-// GetAtMost is Get for whoever reads what others may have written, in a process that many share: an object with more bytes is ErrTooLarge.
+// GetAtMost is Get with a size limit in bytes, for processes shared by many users that read untrusted objects. A larger object is
+// ErrTooLarge.
 func GetAtMost(ctx context.Context, store Store, key string, most int64) ([]byte, error) {
 	return store.Get(AtMost(ctx, most), key)
 }
 
-// AtMost is a context in which an object with more bytes is ErrTooLarge, also to an update.
+// AtMost returns a context in which Get and Update return ErrTooLarge for objects of more bytes.
 func AtMost(ctx context.Context, most int64) context.Context {
 	return context.WithValue(ctx, mostBytesKey{}, most)
 }
@@ -85,11 +86,11 @@ func ReadLimit(ctx context.Context) int64 {
 	return MaxObjectBytes
 }
 
-// ErrBadURL means that a ledger's URL cannot be understood.
+// ErrBadURL means that a ledger's URL is invalid.
 var ErrBadURL = errors.New("invalid ledger URL")
 
-// Open returns the store at a URL: file:///absolute/folder, file:///absolute/name.tar.zst, which is only read from, or
-// s3://bucket/prefix?endpoint=http://host:port&region=…&pathStyle=…. It does not touch the store; Check does.
+// Open returns the store at a URL: file:///absolute/folder, file:///absolute/name.tar.zst (read only), or
+// s3://bucket/prefix?endpoint=http://host:port&region=…&pathStyle=…. It sends no request; Check does.
 func Open(_ context.Context, rawURL string, options Options) (Store, error) {
 	options.Timeout = cmp.Or(options.Timeout, defaultTimeout)
 	parsed, err := url.Parse(rawURL)
@@ -107,7 +108,7 @@ func Open(_ context.Context, rawURL string, options Options) (Store, error) {
 	}
 }
 
-// FolderURL is the URL of a folder, whatever characters its path has.
+// FolderURL returns the URL of a folder, with special characters escaped.
 func FolderURL(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
 
 // OpenFolder returns the store in a folder, or in an archive.
@@ -119,8 +120,7 @@ func OpenFolder(ctx context.Context, path string) (Store, error) {
 	return Open(ctx, FolderURL(path), Options{})
 }
 
-// WithPrefix is the part of a store under a prefix, e.g. the ledger of one run inside a bucket. It shares the store's
-// connections.
+// WithPrefix returns the part of a store under a prefix, e.g. the ledger of one run inside a bucket. It shares the store's connections.
 func WithPrefix(store Store, prefix string) Store {
 	prefix = strings.Trim(path.Clean("/"+prefix), "/")
 	if prefix == "" {
@@ -132,7 +132,7 @@ func WithPrefix(store Store, prefix string) Store {
 	return subStore{store, prefix}
 }
 
-// subStore is a store seen from one prefix of another.
+// subStore adds a prefix to all keys of another store.
 type subStore struct {
 	Store
 	prefix string
@@ -182,12 +182,12 @@ func (s subStore) URL() string {
 	return address
 }
 
-// ListAfter returns all keys that start with the prefix and come after another one, sorted. More than anybody can hold are ErrTooLarge.
+// ListAfter returns all keys that start with the prefix and sort after another one. More than maxKeys are ErrTooLarge.
 func ListAfter(ctx context.Context, store Store, prefix, after string) ([]string, error) {
 	var out []string
 	err := EachPage(ctx, store, prefix, after, func(keys []string) error {
 		if len(out)+len(keys) > maxKeys {
-			return fmt.Errorf("the list of %s in %s is %w: it has more than %d objects, which is ten times what the largest run writes; find out "+
+			return fmt.Errorf("the list of %s in %s is %w: it has more than %d objects, ten times those of the largest run; find out "+
 				"who wrote them and remove them", prefix, store.URL(), ErrTooLarge, maxKeys)
 		}
 		out = append(out, keys...)
@@ -199,7 +199,7 @@ func ListAfter(ctx context.Context, store Store, prefix, after string) ([]string
 	return out, nil
 }
 
-// EachKey visits all keys that start with the prefix, sorted: however many there are, one page of them is held.
+// EachKey visits all keys that start with the prefix, sorted. It holds one page in memory.
 func EachKey(ctx context.Context, store Store, prefix string, visit func(key string)) error {
 	return EachPage(ctx, store, prefix, "", func(keys []string) error {
 		for _, key := range keys {
@@ -209,8 +209,8 @@ func EachKey(ctx context.Context, store Store, prefix string, visit func(key str
 	})
 }
 
-// EachPage visits all keys that start with the prefix and come after another one, sorted, a page at a time: however many there are, one
-// page of them is held. Whoever has seen enough returns fs.SkipAll.
+// EachPage visits all keys that start with the prefix and sort after another one, page by page. It holds one page in memory. Visit returns
+// fs.SkipAll to stop.
 func EachPage(ctx context.Context, store Store, prefix, after string, visit func(keys []string) error) error {
 	for {
 		keys, more, err := store.Page(ctx, prefix, after)
@@ -227,8 +227,8 @@ func EachPage(ctx context.Context, store Store, prefix, after string, visit func
 	}
 }
 
-// EnsureCreated creates an immutable object, and succeeds as well when it exists already with the same content: a writer
-// that was killed after the write may simply write again.
+// EnsureCreated creates an immutable object, and succeeds if it exists already with the same content, so that a writer that was killed
+// after the write can repeat it.
 func EnsureCreated(ctx context.Context, store Store, key string, data []byte) error {
 	err := store.Create(ctx, key, data)
 	if !errors.Is(err, ErrExists) {
@@ -244,8 +244,8 @@ func EnsureCreated(ctx context.Context, store Store, key string, data []byte) er
 	return nil
 }
 
-// checkKey refuses keys that would mean different things to a folder and to an object store, and those with ends of lines: a list of sums
-// has one key a line.
+// CheckKey refuses keys with different meanings in folders and object stores, and keys with line breaks, because a list of sums has one key
+// per line.
 func CheckKey(key string) error {
 	if key == "" || key != strings.TrimPrefix(path.Clean("/"+key), "/") || strings.ContainsFunc(key, unicode.IsControl) {
 		return fmt.Errorf("key %q is not a clean relative path", key)

@@ -16,33 +16,33 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Trait is something that an object store does or does not do.
+// Trait is an optional feature of an object store.
 type Trait string
 
-// Traits, in the order in which Probe looks for them. Immutability rests on the first two: without them Probe reports a Fault.
+// Traits, in the order in which Probe tests them. Immutability depends on the first two; without them Probe returns a Fault.
 const (
 	// RefusesToOverwrite means that a write with If-None-Match: * fails where there is an object.
 	RefusesToOverwrite Trait = "conditional create (If-None-Match: *)"
 	// RefusesStaleUpdates means that a write with If-Match fails where the object has another content.
 	RefusesStaleUpdates Trait = "conditional update (If-Match)"
-	// ListsWhatIsWritten means that a listing has an object as soon as it is written.
+	// ListsWhatIsWritten means that a listing includes an object immediately after its write.
 	ListsWhatIsWritten Trait = "listing after write"
-	// SignsLinks means that an object can be read by a link that is signed in advance.
+	// SignsLinks means that presigned URLs work.
 	SignsLinks Trait = "signed links"
-	// VerifiesChecksums means that a write fails whose content has another checksum than its header says.
+	// VerifiesChecksums means that a write fails if its content does not match the checksum header.
 	VerifiesChecksums Trait = "checksum headers (x-amz-checksum-sha256)"
 )
 
-// AllTraits are those that Probe looks for.
+// AllTraits are the traits that Probe tests.
 var AllTraits = []Trait{RefusesToOverwrite, RefusesStaleUpdates, ListsWhatIsWritten, SignsLinks, VerifiesChecksums}
 
-// writeProbe is the key of the one object that probes write, always with the same content.
+// writeProbe is the key of the only object that probes write, always with the same content.
 const writeProbe = "runs/assay-write-probe"
 
-const probeContent = "With this object Assay checks whether the store refuses to write over what exists.\n"
+const probeContent = "With this object Assay checks whether the store refuses to overwrite existing objects.\n"
 
-// Probe reports which traits a store lacks. Its error is a Fault where the store cannot be used: it is unreachable, its objects may not be
-// written, or it ignores the conditions of a write. A folder has all traits.
+// Probe returns the traits that a store lacks. The error is a Fault if the store cannot be used: it is unreachable, denies writes, or
+// ignores write conditions. A folder has all traits.
 func Probe(ctx context.Context, store Store) ([]Trait, error) {
 	switch store := store.(type) {
 	case subStore:
@@ -81,7 +81,7 @@ func (s *s3) probe(ctx context.Context) ([]Trait, error) {
 	return lacks, nil
 }
 
-// refusesOverwrites is nil if the store refuses a write whose condition does not hold, and else a Fault.
+// refusesOverwrites returns nil if the store refuses a write whose condition does not hold, and a Fault otherwise.
 func (s *s3) refusesOverwrites(ctx context.Context) error {
 	create := minio.PutObjectOptions{}
 	create.SetMatchETagExcept("*")
@@ -96,11 +96,11 @@ func (s *s3) refusesOverwrites(ctx context.Context) error {
 		tried := fmt.Sprintf("write %s in bucket %s at %s with %s", s.prefix+writeProbe, s.bucket, s.endpoint, write.header)
 		switch {
 		case errors.Is(err, ErrExists):
-		// Some stores report of a condition that there is nothing to hold against it.
+		// Some stores answer a failed condition with ErrNotFound, because there is no object to compare.
 		case errors.Is(err, ErrNotFound) && !write.first:
 		case err == nil && write.first:
 		case err == nil:
-			return newFault(tried, CauseUnconditional, "the store wrote over the object that is there: it ignores the header", errUnsuitable)
+			return newFault(tried, CauseUnconditional, "the store overwrote the existing object: it ignores the header", errUnsuitable)
 		case isNotImplemented(err):
 			return newFault(tried, CauseUnconditional, "the store answers NotImplemented", err)
 		default:
@@ -120,7 +120,7 @@ func (s *s3) listsProbe(ctx context.Context) (bool, error) {
 	return slices.Contains(keys, writeProbe), err
 }
 
-// linkLife is how long a signed link of a probe can be used.
+// linkLife is the lifetime of the presigned URL of a probe.
 const linkLife = time.Minute
 
 func (s *s3) servesSignedLink(ctx context.Context) (bool, error) {
@@ -128,7 +128,7 @@ func (s *s3) servesSignedLink(ctx context.Context) (bool, error) {
 	defer cancel()
 	link, err := s.core.PresignedGetObject(ctx, s.bucket, s.prefix+writeProbe, linkLife, nil)
 	if err != nil {
-		// Nobody can sign without credentials of its own, and that is no fault of the store.
+		// Anonymous clients cannot sign, and that is no fault of the store.
 		return false, nil
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, link.String(), http.NoBody)
@@ -137,17 +137,17 @@ func (s *s3) servesSignedLink(ctx context.Context) (bool, error) {
 	}
 	answer, err := s.transport.RoundTrip(request)
 	if err != nil {
-		return false, s.explain(ctx, "read by a signed link", writeProbe, err)
+		return false, s.explain(ctx, "read by a presigned URL", writeProbe, err)
 	}
 	defer answer.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(answer.Body, int64(len(probeContent))+1))
 	if err != nil {
-		return false, s.explain(ctx, "read by a signed link", writeProbe, err)
+		return false, s.explain(ctx, "read by a presigned URL", writeProbe, err)
 	}
 	return answer.StatusCode == http.StatusOK && string(content) == probeContent, nil
 }
 
-// verifiesChecksum writes what is there already, with the checksum of something else.
+// verifiesChecksum writes the existing content with a wrong checksum.
 func (s *s3) verifiesChecksum(ctx context.Context) (bool, error) {
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
@@ -168,7 +168,7 @@ func (s *s3) verifiesChecksum(ctx context.Context) (bool, error) {
 	}
 }
 
-// prove makes sure, once, that the store refuses to write over what exists: what must never change is not written before.
+// prove verifies once that the store refuses overwrites, before the first immutable object is written.
 func (s *s3) prove(ctx context.Context) error {
 	if !s.unproven.Load() {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-// flawed starts a store that ignores headers, and returns it as the operator opens it.
+// flawed starts a store that ignores headers, and opens it with the operator's options.
 func flawed(t *testing.T, edit func(*storetest.S3), prove bool) (*storetest.S3, Store) {
 	t.Helper()
 	fake, endpoint := storetest.StartS3(t)
@@ -32,8 +32,8 @@ func ignoring(headers ...string) func(*storetest.S3) {
 	return func(f *storetest.S3) { f.Ignores = headers }
 }
 
-// Every combination of what a store may lack without being refused is told as it is.
-func TestAProbeTellsWhatAStoreLacks(t *testing.T) {
+// Probe reports every combination of missing optional traits.
+func TestProbe_MissingTraitsAreReported(t *testing.T) {
 	lacks := []struct {
 		trait Trait
 		edit  func(*storetest.S3)
@@ -74,19 +74,19 @@ func TestAProbeTellsWhatAStoreLacks(t *testing.T) {
 	}
 }
 
-func TestAStoreThatIgnoresConditionsIsRefusedByNameWithARemedy(t *testing.T) {
+func TestProbe_IgnoredConditionsAreAFault(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit func(*storetest.S3)
 		says string
 	}{
-		"it writes over what exists":        {ignoring("If-None-Match"), "If-None-Match: *"},
-		"it writes over what others wrote":  {ignoring("If-Match"), "If-Match"},
-		"it ignores both":                   {ignoring("If-None-Match", "If-Match"), "If-None-Match: *"},
-		"it does not implement the one":     {notImplementing("If-None-Match"), "NotImplemented"},
-		"it does not implement the other":   {notImplementing("If-Match"), "NotImplemented"},
-		"it ignores one and lists too late": {func(f *storetest.S3) { f.Ignores, f.Forgets = []string{"If-Match"}, true }, "If-Match"},
-		"it ignores one and every checksum": {ignoring("If-None-Match", "X-Amz-Checksum-Sha256"), "If-None-Match: *"},
-		"it was used before it was examined": {func(f *storetest.S3) {
+		"it ignores If-None-Match":               {ignoring("If-None-Match"), "If-None-Match: *"},
+		"it ignores If-Match":                    {ignoring("If-Match"), "If-Match"},
+		"it ignores both":                        {ignoring("If-None-Match", "If-Match"), "If-None-Match: *"},
+		"it does not implement If-None-Match":    {notImplementing("If-None-Match"), "NotImplemented"},
+		"it does not implement If-Match":         {notImplementing("If-Match"), "NotImplemented"},
+		"it ignores If-Match and lists too late": {func(f *storetest.S3) { f.Ignores, f.Forgets = []string{"If-Match"}, true }, "If-Match"},
+		"it ignores If-None-Match and checksums": {ignoring("If-None-Match", "X-Amz-Checksum-Sha256"), "If-None-Match: *"},
+		"it had writes before the probe": {func(f *storetest.S3) {
 			f.Objects["some/prefix/"+writeProbe], f.Ignores = []byte("x"), []string{"If-None-Match"}
 		}, "If-None-Match: *"},
 	} {
@@ -105,7 +105,7 @@ func TestAStoreThatIgnoresConditionsIsRefusedByNameWithARemedy(t *testing.T) {
 				}
 				for _, word := range []string{tc.says, "http://127.0.0.1:", storetest.Bucket, "docs/reference/object-stores.md"} {
 					if !strings.Contains(err.Error(), word) {
-						t.Errorf("%s does not say %q: %v", what, word, err)
+						t.Errorf("%s does not contain %q: %v", what, word, err)
 					}
 				}
 			}
@@ -113,12 +113,12 @@ func TestAStoreThatIgnoresConditionsIsRefusedByNameWithARemedy(t *testing.T) {
 				t.Errorf("objects were written: %q", fake.Objects)
 			}
 
-			// A store that is repaired, or another one behind the same name, is used without a restart.
+			// A repaired or replaced store is used without a restart.
 			fake.Mutex.Lock()
 			fake.Ignores, fake.Refuse = nil, nil
 			fake.Mutex.Unlock()
 			if err := store.Create(t.Context(), "runs/a/b/c/experiment.json", []byte("{}")); err != nil {
-				t.Errorf("once it is repaired: %v", err)
+				t.Errorf("after the repair: %v", err)
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func notImplementing(header string) func(*storetest.S3) {
 	}
 }
 
-func TestAStoreThatHasProvenItselfIsNotAskedAgain(t *testing.T) {
+func TestStore_ProvesImmutabilityOnce(t *testing.T) {
 	fake, store := flawed(t, func(*storetest.S3) {}, true)
 	create := func(key string) int {
 		before := fake.Requests
@@ -147,14 +147,14 @@ func TestAStoreThatHasProvenItselfIsNotAskedAgain(t *testing.T) {
 	if first, second := create("a"), create("b"); first < 2 || second != 1 {
 		t.Errorf("the first write took %d requests and the second %d, want several and one", first, second)
 	}
-	// Who may write nothing but its own results is not asked to prove anything.
+	// Clients that write only their own results do not verify the store.
 	fake, store = flawed(t, ignoring("If-None-Match"), false)
 	if took := create("a"); took != 1 || len(fake.Objects) != 1 {
-		t.Errorf("a writer that need not prove the store took %d requests", took)
+		t.Errorf("a writer without Prove took %d requests", took)
 	}
 }
 
-func TestAProbeOfAStoreThatCannotBeUsedSaysWhy(t *testing.T) {
+func TestProbe_UnusableStoreIsAFault(t *testing.T) {
 	fake, store := flawed(t, func(f *storetest.S3) {
 		f.Refuse = func(r *http.Request) (int, string) {
 			if r.Method == http.MethodPut {
@@ -164,10 +164,10 @@ func TestAProbeOfAStoreThatCannotBeUsedSaysWhy(t *testing.T) {
 		}
 	}, false)
 	if err := store.Check(context.Background()); err != nil {
-		t.Errorf("who may read: %v", err)
+		t.Errorf("a user with read access: %v", err)
 	}
 	if _, err := Probe(t.Context(), store); CauseOf(err) != CauseDenied || !strings.Contains(err.Error(), "s3:PutObject") {
-		t.Errorf("who may not write: %v", err)
+		t.Errorf("a user without write access: %v", err)
 	}
 	if len(fake.Objects) > 0 {
 		t.Errorf("the probe left %q", fake.Objects)

@@ -20,8 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// maxTries is how often one operation is tried: enough to ride over a restart of the store, few enough to say soon that it
-// is gone.
+// maxTries is the number of tries of one operation in the client. It covers a restart of the store without a long delay of errors.
 const maxTries = 3
 
 // s3 is a store in a bucket.
@@ -29,21 +28,21 @@ type s3 struct {
 	core     minio.Core
 	bucket   string
 	prefix   string // Empty, or ends in a slash.
-	query    string // The part of the URL that says where the bucket is.
+	query    string // The URL parameters that locate the bucket.
 	endpoint string
 	region   string
 	timeout  time.Duration
-	// anonymous means that there are no credentials to send.
+	// anonymous means that there are no credentials.
 	anonymous bool
-	secret    string // That has the credentials, if errors can name it.
+	secret    string // namespace/name of the Secret with the credentials, for errors; may be empty.
 	transport http.RoundTripper
-	// unproven means that objects may be created only after the store has shown that it refuses to write over them.
+	// unproven means that the store must be verified to refuse overwrites before objects are created.
 	unproven atomic.Bool
 }
 
 func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	if parsed.Host == "" {
-		return nil, fmt.Errorf("%w %q: no bucket is named: write s3://bucket/prefix?endpoint=http://host:port", ErrBadURL, rawURL)
+		return nil, fmt.Errorf("%w %q: the bucket is missing: write s3://bucket/prefix?endpoint=http://host:port", ErrBadURL, rawURL)
 	}
 	if err := s3utils.CheckValidBucketNameStrict(parsed.Host); err != nil {
 		return nil, fmt.Errorf("%w %q: bucket %q: %w", ErrBadURL, rawURL, parsed.Host, err)
@@ -88,11 +87,11 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	return store, nil
 }
 
-// lookupOf reports where the bucket's name goes: into the path or the host name.
+// lookupOf reports whether the bucket's name goes into the path or the host name.
 func lookupOf(values url.Values) (minio.BucketLookupType, error) {
 	switch style := values.Get("pathStyle"); {
 	case style == "true", style == "" && values.Has("endpoint"):
-		// Stores that people run themselves have no DNS name per bucket.
+		// Self-hosted stores have no DNS name per bucket.
 		return minio.BucketLookupPath, nil
 	case style == "false":
 		return minio.BucketLookupDNS, nil
@@ -105,13 +104,13 @@ func lookupOf(values url.Values) (minio.BucketLookupType, error) {
 
 func (s *s3) Get(ctx context.Context, key string) ([]byte, error) { return s.GetVersion(ctx, key, "") }
 
-// GetVersion implements Versioned; of an empty version it is the newest.
+// GetVersion implements Versioned; an empty version is the newest.
 func (s *s3) GetVersion(ctx context.Context, key, version string) ([]byte, error) {
 	data, _, err := s.read(ctx, key, version)
 	return data, err
 }
 
-// read returns an object and the tag of its content.
+// read returns an object and its ETag.
 func (s *s3) read(ctx context.Context, key, version string) (data []byte, tag string, err error) {
 	if err := CheckKey(key); err != nil {
 		return nil, "", err
@@ -135,7 +134,7 @@ func (s *s3) read(ctx context.Context, key, version string) (data []byte, tag st
 	return data, info.ETag, nil
 }
 
-// Create asks the store itself to refuse an existing key, so that two writers can never both succeed.
+// Create has the store refuse an existing key, so that of two writers at most one succeeds.
 func (s *s3) Create(ctx context.Context, key string, data []byte) error {
 	if err := s.prove(ctx); err != nil {
 		return err
@@ -149,10 +148,10 @@ func (s *s3) Replace(ctx context.Context, key string, data []byte) error {
 	return s.put(ctx, key, data, minio.PutObjectOptions{})
 }
 
-// mostUpdates is how often an update is tried while others write: with as many writers at once, each of them gets its turn.
+// mostUpdates is the number of tries of an update with concurrent writers. It suffices for that many writers at once.
 const mostUpdates = 50
 
-// Update has the store refuse to write over a version that was not read (RFC 9110, section 13.1.1).
+// Update has the store refuse to overwrite a version that was not read (RFC 9110, section 13.1.1).
 func (s *s3) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
 	if err := s.prove(ctx); err != nil {
 		return err
@@ -173,7 +172,7 @@ func (s *s3) Update(ctx context.Context, key string, change func(old []byte) ([]
 		} else {
 			options.SetMatchETag(tag)
 		}
-		// Of an object that is gone meanwhile there is no version.
+		// The object may have been deleted since the read; then no version matches.
 		if err := s.put(ctx, key, data, options); !errors.Is(err, ErrExists) && !errors.Is(err, ErrNotFound) {
 			return err
 		}
@@ -189,7 +188,7 @@ func (s *s3) put(ctx context.Context, key string, data []byte, options minio.Put
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
 	options.ContentType = contentType(key)
-	// The whole object is signed as one piece: it is in memory anyway.
+	// The object is in memory anyway, so it is signed as one piece.
 	options.DisableContentSha256 = true
 	_, err := s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(data), int64(len(data)), "", record.SHA256(data), options)
 	return s.explain(ctx, "write", key, err)
@@ -204,7 +203,7 @@ func contentType(key string) string {
 	return cmp.Or(contentTypes[path.Ext(key)], "application/octet-stream")
 }
 
-// maxPage is how many keys a store gives in one answer.
+// maxPage is the largest number of keys in one response.
 const maxPage = 1000
 
 func (s *s3) List(ctx context.Context, prefix string) ([]string, error) {
@@ -212,7 +211,7 @@ func (s *s3) List(ctx context.Context, prefix string) ([]string, error) {
 }
 
 func (s *s3) Page(ctx context.Context, prefix, after string) (keys []string, more bool, err error) {
-	// Leaving the function ends the listing after its first page.
+	// Canceling the context ends the listing after its first page.
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
 	options := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true}
@@ -230,11 +229,11 @@ func (s *s3) Page(ctx context.Context, prefix, after string) (keys []string, mor
 	return keys, false, s.explain(ctx, "list", prefix, ctx.Err())
 }
 
-// Check lists one key: that needs the endpoint, the credentials and the bucket, and costs next to nothing.
+// Check lists one key, which tests endpoint, credentials and bucket at little cost.
 func (s *s3) Check(ctx context.Context) error {
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
-	// Leaving the function ends the listing after its first page.
+	// Canceling the context ends the listing after its first page.
 	object, ok := <-s.core.Client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1})
 	err := object.Err
 	if !ok {
@@ -248,7 +247,7 @@ func (s *s3) URL() string {
 	return address.String()
 }
 
-// CreateBucket makes the bucket of an s3:// URL, and reports whether it had to. A folder needs no bucket: it is created too.
+// CreateBucket creates the bucket of an s3:// URL if it is missing, and reports whether it was. For a file:// URL it creates the folder.
 func CreateBucket(ctx context.Context, rawURL string, options Options) (bool, error) {
 	store, err := Open(ctx, rawURL, options)
 	if err != nil {
@@ -264,11 +263,11 @@ func CreateBucket(ctx context.Context, rawURL string, options Options) (bool, er
 		}
 		return true, os.MkdirAll(store.root, 0o755)
 	default:
-		return false, fmt.Errorf("%w %q: no bucket is named", ErrBadURL, rawURL)
+		return false, fmt.Errorf("%w %q: the bucket is missing", ErrBadURL, rawURL)
 	}
 }
 
-// KeepVersions makes the bucket of an s3:// URL keep what is written over. A folder cannot.
+// KeepVersions enables versioning of the bucket of an s3:// URL. For a folder it is an error.
 func KeepVersions(ctx context.Context, rawURL string, options Options) error {
 	store, err := Open(ctx, rawURL, options)
 	if err != nil {
@@ -276,11 +275,11 @@ func KeepVersions(ctx context.Context, rawURL string, options Options) error {
 	}
 	bucket, ok := store.(*s3)
 	if !ok {
-		return fmt.Errorf("%w %q: no bucket is named", ErrBadURL, rawURL)
+		return fmt.Errorf("%w %q: the bucket is missing", ErrBadURL, rawURL)
 	}
 	ctx, cancel := begin(ctx, bucket.timeout)
 	defer cancel()
-	return bucket.explain(ctx, "keep versions in", "", bucket.core.EnableVersioning(ctx, bucket.bucket))
+	return bucket.explain(ctx, "enable versioning of", "", bucket.core.EnableVersioning(ctx, bucket.bucket))
 }
 
 func (s *s3) createBucket(ctx context.Context) (bool, error) {
@@ -295,13 +294,13 @@ func (s *s3) createBucket(ctx context.Context) (bool, error) {
 	case err == nil:
 		return true, nil
 	case code == "BucketAlreadyOwnedByYou" || code == "BucketAlreadyExists":
-		return false, nil // Another one was quicker.
+		return false, nil // Another client created it first.
 	default:
 		return false, s.explain(ctx, "create", "", err)
 	}
 }
 
-// explain describes what happened, in the terms of this package, and what to do; nil where nothing did.
+// explain wraps an error with the operation and the remedy; nil for nil.
 func (s *s3) explain(ctx context.Context, verb, key string, err error) error {
 	if err == nil {
 		return nil

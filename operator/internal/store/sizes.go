@@ -8,8 +8,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Sizes are how many objects there are under some keys, and their bytes together. A version that was written over, and a mark that says
-// that an object was deleted, is one as well: the store keeps it.
+// Sizes are the number of objects under some keys and their total bytes. Overwritten versions and delete markers count, because the store
+// retains them.
 type Sizes struct {
 	Objects int
 	Bytes   int64
@@ -17,11 +17,11 @@ type Sizes struct {
 
 // Sizer is a store that reports the sizes of its objects.
 type Sizer interface {
-	// Sizes sums up what a store keeps whose keys start with a prefix.
+	// Sizes adds up the objects whose keys start with a prefix.
 	Sizes(ctx context.Context, prefix string) (Sizes, error)
 }
 
-// Sizes implements Sizer, with versions where the store has them and shows them to this reader.
+// Sizes implements Sizer. It includes versions if the store has them and this client may list them.
 func (s *s3) Sizes(ctx context.Context, prefix string) (Sizes, error) {
 	ctx, came, end := beginListing(ctx, listings*s.timeout)
 	defer end()

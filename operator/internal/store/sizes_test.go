@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-// A namespace that could not be summed up would count as what it held before.
-func TestHoweverMuchThereIsItIsSummedUp(t *testing.T) {
+// If a large namespace could not be measured, its last smaller size would count.
+func TestSizes_ListingLongerThanTheTimeoutCompletes(t *testing.T) {
 	fake, endpoint := storetest.StartS3(t)
 	fake.Refuse = func(r *http.Request) (int, string) {
 		if r.URL.Query().Has("versions") {
@@ -30,7 +30,7 @@ func TestHoweverMuchThereIsItIsSummedUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All of its pages together take longer than nothing may come.
+	// All pages together take longer than the timeout between two objects.
 	fake.Delay = 8 * time.Millisecond
 	began := time.Now()
 	sizes, err := store.(Sizer).Sizes(t.Context(), "runs/a/")
@@ -38,23 +38,23 @@ func TestHoweverMuchThereIsItIsSummedUp(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", sizes, err, want)
 	}
 	if took := time.Since(began); took < listings*timeout {
-		t.Errorf("it took %s, which shows nothing", took)
+		t.Errorf("it took only %s, so the test has no effect", took)
 	}
 }
 
-func TestAListingInWhichNothingComesIsGivenUp(t *testing.T) {
+func TestSizes_StalledListingIsATimeout(t *testing.T) {
 	ctx, came, end := beginListing(t.Context(), 20*time.Millisecond)
 	defer end()
 	came()
 	<-ctx.Done()
 	if err := overdue(ctx, ctx.Err()); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("it is given up with %v", err)
+		t.Errorf("it ends with %v", err)
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	ctx, _, end = beginListing(stopped, time.Hour)
 	defer end()
 	if err := overdue(ctx, ctx.Err()); !errors.Is(err, context.Canceled) {
-		t.Errorf("one that nobody wants ends with %v", err)
+		t.Errorf("a canceled listing ends with %v", err)
 	}
 }

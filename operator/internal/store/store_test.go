@@ -34,7 +34,7 @@ func onEachStore(t *testing.T, test func(t *testing.T, store Store)) {
 	})
 }
 
-func TestNoUpdateOfAnotherWriterIsLost(t *testing.T) {
+func TestUpdate_ConcurrentWritersLoseNothing(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store Store) {
 		const writers, each = 4, 5
 		var group sync.WaitGroup
@@ -52,7 +52,7 @@ func TestNoUpdateOfAnotherWriterIsLost(t *testing.T) {
 		group.Wait()
 		got, err := store.Get(t.Context(), "shared/log")
 		if err != nil || len(got) != writers*each {
-			t.Errorf("%d of %d updates are there (%v)", len(got), writers*each, err)
+			t.Errorf("%d of %d updates are present (%v)", len(got), writers*each, err)
 		}
 		if keys, err := store.List(t.Context(), ""); err != nil || len(keys) != 1 {
 			t.Errorf("updating left %q (%v)", keys, err)
@@ -60,16 +60,16 @@ func TestNoUpdateOfAnotherWriterIsLost(t *testing.T) {
 	})
 }
 
-func TestAnUpdateThatChangesNothingOrFailsWritesNothing(t *testing.T) {
+func TestUpdate_UnchangedOrFailedWritesNothing(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store Store) {
 		ctx, refused := t.Context(), errors.New("refused")
 		if err := store.Update(ctx, "a", func([]byte) ([]byte, error) { return nil, refused }); !errors.Is(err, refused) {
 			t.Errorf("got %v", err)
 		}
 		if _, err := store.Get(ctx, "a"); !errors.Is(err, ErrNotFound) {
-			t.Errorf("it wrote all the same: %v", err)
+			t.Errorf("the object was written: %v", err)
 		}
-		// What must never change can still be looked at through an update that keeps it.
+		// An update that returns the current content is a read, and works on immutable objects.
 		if err := store.Create(ctx, "a", []byte("one")); err != nil {
 			t.Fatal(err)
 		}
@@ -79,13 +79,13 @@ func TestAnUpdateThatChangesNothingOrFailsWritesNothing(t *testing.T) {
 	})
 }
 
-func TestStore(t *testing.T) {
+func TestStore_Conformance(t *testing.T) {
 	ctx := context.Background()
 	onEachStore(t, func(t *testing.T, store Store) {
 		if err := store.Check(ctx); err != nil {
 			t.Fatalf("check: %v", err)
 		}
-		// What a real one lacks beside is no failure.
+		// A real store may lack optional traits.
 		if _, err := Probe(ctx, store); err != nil {
 			t.Errorf("probe: %v", err)
 		}
@@ -128,7 +128,7 @@ func TestStore(t *testing.T) {
 			t.Errorf("list by half a name: %q, %v", got, err)
 		}
 		if got, err = store.List(ctx, "nothing/"); err != nil || len(got) != 0 {
-			t.Errorf("list of nothing: %q, %v", got, err)
+			t.Errorf("list with an unused prefix: %q, %v", got, err)
 		}
 		for after, want := range map[string]int{"": 8, "list/2/x y+z%.json": 5, "list/20": 5, "list/2": 6, "list/9": 0} {
 			if got, err = ListAfter(ctx, store, "list/", after); err != nil || len(got) != want {
@@ -143,7 +143,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-func TestCreateLetsExactlyOneOfManyWritersSucceed(t *testing.T) {
+func TestCreate_ConcurrentWritersSucceedOnce(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store Store) {
 		var group sync.WaitGroup
 		var succeeded atomic.Int32
@@ -164,7 +164,7 @@ func TestCreateLetsExactlyOneOfManyWritersSucceed(t *testing.T) {
 	})
 }
 
-func TestWithPrefixIsAStoreOfItsOwn(t *testing.T) {
+func TestWithPrefix_IsAnIndependentStore(t *testing.T) {
 	ctx := context.Background()
 	onEachStore(t, func(t *testing.T, store Store) {
 		run := WithPrefix(WithPrefix(store, "runs/default"), "/scan/uid-1/")
@@ -175,7 +175,7 @@ func TestWithPrefixIsAStoreOfItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := store.Get(ctx, "runs/default/scan/uid-1/experiment.json"); err != nil || string(got) != "x" {
-			t.Errorf("seen from the whole store: %q, %v", got, err)
+			t.Errorf("keys of the whole store: %q, %v", got, err)
 		}
 		got, err := run.List(ctx, "")
 		if diff := cmp.Diff([]string{"analysis/000/report.md", "experiment.json"}, got); diff != "" || err != nil {
@@ -194,7 +194,7 @@ func TestWithPrefixIsAStoreOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestFolderIgnoresHalfWrittenFiles(t *testing.T) {
+func TestFolder_PartialFilesAreIgnored(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, temporaryPrefix+"123"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -217,9 +217,9 @@ func TestFolderIgnoresHalfWrittenFiles(t *testing.T) {
 	}
 }
 
-// A folder that somebody hands over is read and written, and nothing else of the disk is, whatever links are in it.
-func TestNoLinkLeadsOutOfAFolder(t *testing.T) {
-	const secret = "what no ledger holds"
+// In a folder written by others, links must not give access to other files of the disk.
+func TestFolder_LinksOutOfItAreRefused(t *testing.T) {
+	const secret = "a file outside of the ledger"
 	for name, key := range map[string]string{
 		"of an object": "analysis/000/report.html", "of a folder": "analysis/000", "of the first folder": "analysis",
 	} {
@@ -248,7 +248,7 @@ func TestNoLinkLeadsOutOfAFolder(t *testing.T) {
 				if got, err := store.Get(ctx, object); err == nil {
 					t.Errorf("it reads %q", got)
 				} else if key == object && !errors.Is(err, ErrNotFound) {
-					t.Errorf("an object that is none: %v", err)
+					t.Errorf("a link as an object: %v", err)
 				}
 				for _, prefix := range []string{"", "analysis/", "analysis/000/"} {
 					if keys, _ := store.List(ctx, prefix); key != object && slices.Contains(keys, object) {
@@ -275,7 +275,7 @@ func TestNoLinkLeadsOutOfAFolder(t *testing.T) {
 	}
 }
 
-func TestCheckTellsWhatIsWrong(t *testing.T) {
+func TestCheck_FailuresAreNamed(t *testing.T) {
 	_, endpoint := storetest.StartS3(t)
 	slow, slowEndpoint := storetest.StartS3(t)
 	slow.Delay = time.Second
@@ -300,14 +300,14 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 		want    error
 		says    string
 	}{
-		"a bucket that exists":        {storetest.URL(endpoint, storetest.Bucket, ""), fakeOptions, nil, ""},
-		"a bucket that does not":      {storetest.URL(endpoint, "nowhere", ""), fakeOptions, ErrNoBucket, "create the bucket"},
-		"credentials that are wrong":  {storetest.URL(endpoint, storetest.Bucket, ""), wrong, ErrUnreachable, "AWS_ACCESS_KEY_ID"},
-		"a store that is not running": {storetest.URL(closedPort, storetest.Bucket, ""), fakeOptions, ErrUnreachable, "connection refused"},
-		"a store that hangs":          {storetest.URL(slowEndpoint, storetest.Bucket, ""), hasty, ErrUnreachable, "deadline exceeded"},
-		"a folder that exists":        {"file://" + t.TempDir(), Options{}, nil, ""},
-		"a folder that does not":      {"file:///no/such/folder", Options{}, ErrNoBucket, "create it"},
-		"a folder that is a file":     {"file://" + file, Options{}, ErrUnreachable, "not a folder"},
+		"an existing bucket":            {storetest.URL(endpoint, storetest.Bucket, ""), fakeOptions, nil, ""},
+		"a missing bucket":              {storetest.URL(endpoint, "nowhere", ""), fakeOptions, ErrNoBucket, "create the bucket"},
+		"wrong credentials":             {storetest.URL(endpoint, storetest.Bucket, ""), wrong, ErrUnreachable, "AWS_ACCESS_KEY_ID"},
+		"a stopped store":               {storetest.URL(closedPort, storetest.Bucket, ""), fakeOptions, ErrUnreachable, "connection refused"},
+		"a store that does not respond": {storetest.URL(slowEndpoint, storetest.Bucket, ""), hasty, ErrUnreachable, "deadline exceeded"},
+		"an existing folder":            {"file://" + t.TempDir(), Options{}, nil, ""},
+		"a missing folder":              {"file:///no/such/folder", Options{}, ErrNoBucket, "create it"},
+		"a file in place of a folder":   {"file://" + file, Options{}, ErrUnreachable, "not a folder"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 			started := time.Now()
 			err = store.Check(context.Background())
 			if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("check: %v, want %v that says %q", err, c.want, c.says)
+				t.Errorf("check: %v, want %v that contains %q", err, c.want, c.says)
 			}
 			if took := time.Since(started); took > 5*time.Second {
 				t.Errorf("took %s", took)
@@ -327,27 +327,27 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestOpenRefuses(t *testing.T) {
+func TestOpen_InvalidURLs(t *testing.T) {
 	for name, c := range map[string]struct{ url, says string }{
-		"no scheme":                     {"/tmp/x", "scheme"},
-		"a relative folder":             {"file://relative/path", "three slashes"},
-		"a scheme of another one":       {"gs://bucket/x", `unknown scheme "gs"`},
-		"no bucket":                     {"s3:///x?endpoint=http://localhost:9000", "no bucket is named"},
-		"an endpoint without scheme":    {"s3://bucket/x?endpoint=localhost:9000", "invalid endpoint"},
-		"a misspelt parameter":          {"s3://bucket/x?endpont=http://localhost:9000", `unknown parameter "endpont"`},
-		"a bucket name no store allows": {"s3://a/x?endpoint=http://localhost:9000", "shorter than 3"},
-		"no URL at all":                 {"%zz", "invalid ledger URL"},
+		"no scheme":                  {"/tmp/x", "scheme"},
+		"a relative folder":          {"file://relative/path", "three slashes"},
+		"an unknown scheme":          {"gs://bucket/x", `unknown scheme "gs"`},
+		"no bucket":                  {"s3:///x?endpoint=http://localhost:9000", "the bucket is missing"},
+		"an endpoint without scheme": {"s3://bucket/x?endpoint=localhost:9000", "invalid endpoint"},
+		"a misspelt parameter":       {"s3://bucket/x?endpont=http://localhost:9000", `unknown parameter "endpont"`},
+		"an invalid bucket name":     {"s3://a/x?endpoint=http://localhost:9000", "shorter than 3"},
+		"no URL at all":              {"%zz", "invalid ledger URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(context.Background(), c.url, Options{})
 			if !errors.Is(err, ErrBadURL) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error %v, want ErrBadURL that says %q", err, c.says)
+				t.Errorf("error %v, want ErrBadURL that contains %q", err, c.says)
 			}
 		})
 	}
 }
 
-func TestCreateBucketMakesItOnce(t *testing.T) {
+func TestCreateBucket_CreatesItOnce(t *testing.T) {
 	ctx := context.Background()
 	_, endpoint := storetest.StartS3(t)
 	for name, url := range map[string]string{"s3": storetest.URL(endpoint, "fresh", ""), "folder": "file://" + filepath.Join(t.TempDir(), "fresh")} {
@@ -368,8 +368,8 @@ func TestCreateBucketMakesItOnce(t *testing.T) {
 	}
 }
 
-// What goes away while a folder is listed takes nothing with it that is there.
-func TestAFolderThatGoesAwayHidesNoOther(t *testing.T) {
+// A folder deleted during a listing must not hide other objects.
+func TestFolder_DeletionDuringAListingHidesNoOtherObject(t *testing.T) {
 	root := t.TempDir()
 	store, err := Open(t.Context(), FolderURL(root), Options{})
 	if err != nil {

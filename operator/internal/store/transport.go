@@ -12,7 +12,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// NewRoundTripper is how requests reach the store, its admin API as well.
+// NewRoundTripper returns the HTTP transport for requests to the store and its admin API.
 func NewRoundTripper(secure bool, options Options) (http.RoundTripper, error) {
 	switch {
 	case !secure:
@@ -25,13 +25,12 @@ func NewRoundTripper(secure bool, options Options) (http.RoundTripper, error) {
 	}
 }
 
-// trust is a transport that believes the certificates of one authority. It reads them again whenever they change: whoever
-// replaces them restarts nothing.
+// trust is a transport that trusts one certificate authority. It reads changed certificates again, so that a replacement needs no restart.
 type trust struct {
-	// file holds the authority's certificates, or pem does; with neither the system's authorities are believed.
+	// file holds the authority's certificates, or pem does; with neither, the system's authorities are trusted.
 	file string
 	pem  []byte
-	// server is the name in the store's certificate, if that is not the host in its address.
+	// server is the expected name in the store's certificate; empty means the host of the URL.
 	server string
 
 	mutex   sync.Mutex
@@ -69,7 +68,7 @@ func (t *trust) transport() (*http.Transport, error) {
 		return nil, err
 	}
 	if t.current != nil {
-		// What the old authority vouched for is not used again.
+		// Connections verified with the old authority are not reused.
 		t.current.CloseIdleConnections()
 	}
 	t.current, t.loaded = made, pem
@@ -85,7 +84,7 @@ func newTransport(pem []byte, server string) (*http.Transport, error) {
 	if pem == nil {
 		return transport, nil
 	}
-	// Only these, as Argo's executor does too: what works here works there.
+	// The system's authorities are not added. Argo's executor behaves the same, so a certificate works in both or in neither.
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("%w: none found", errCAFile)

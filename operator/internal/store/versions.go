@@ -12,20 +12,20 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Versioned is a store that keeps what is written over.
+// Versioned is a store that retains overwritten objects.
 type Versioned interface {
-	// Firsts are the first versions of the objects below a prefix that were written over, by key; nil where the store keeps no versions
-	// or does not let this reader see them.
+	// Firsts returns the first versions of overwritten objects below a prefix, by key; nil if the store has no versions or does not let
+	// this client list them.
 	Firsts(ctx context.Context, prefix string) (map[string]string, error)
 	// GetVersion returns one version of an object, or ErrNotFound.
 	GetVersion(ctx context.Context, key, version string) ([]byte, error)
 }
 
-// listings is how many times as long as one operation a listing may take in which nothing comes: a store may look through much for a page.
+// listings is the timeout between two objects of a listing, in operation timeouts. A store may scan many objects for one page.
 const listings = 20
 
-// hasNoVersions reports whether a store has no versions, does not show them to this reader or answers something else, and did not just fail
-// to answer: what it would have said of versions is not known then.
+// hasNoVersions reports whether a store has no versions, hides them from this client or answers with something else. It is false for an
+// outage, after which the existence of versions is unknown.
 func hasNoVersions(err error) bool {
 	if _, away := errors.AsType[net.Error](err); away || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return false
@@ -41,7 +41,7 @@ func hasNoVersions(err error) bool {
 	}
 }
 
-// Firsts implements Versioned. Versions of a key are listed one after the other, the newest first.
+// Firsts implements Versioned. Versions of a key are listed in sequence, the newest first.
 func (s *s3) Firsts(ctx context.Context, prefix string) (map[string]string, error) {
 	ctx, came, end := beginListing(ctx, listings*s.timeout)
 	defer end()

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-// A store that fails in the middle of its answer has not said that nothing was written over.
-func TestAStoreHasNoVersionsOnlyIfItSaysSo(t *testing.T) {
+// An outage during a listing of versions does not mean that no object was overwritten.
+func TestFirsts_OutageIsNotTheAbsenceOfVersions(t *testing.T) {
 	const page = `<ListVersionsResult><Name>ledger</Name><IsTruncated>%v</IsTruncated><NextKeyMarker>attempts/a</NextKeyMarker>` +
 		`<NextVersionIdMarker>1</NextVersionIdMarker><EncodingType>url</EncodingType>` +
 		`<Version><Key>attempts/a</Key><VersionId>2</VersionId></Version><Version><Key>attempts/a</Key><VersionId>1</VersionId></Version>` +
@@ -40,18 +40,18 @@ func TestAStoreHasNoVersionsOnlyIfItSaysSo(t *testing.T) {
 		over  int
 		away  bool
 	}{
-		"it lists them":                      {[]func(http.ResponseWriter){answer(200, whole)}, 1, false},
-		"it lists them on several pages":     {[]func(http.ResponseWriter){answer(200, first), answer(200, whole)}, 1, false},
-		"it does not show them":              {[]func(http.ResponseWriter){refuses(403, "AccessDenied")}, 0, false},
-		"it does not know them":              {[]func(http.ResponseWriter){refuses(501, "NotImplemented")}, 0, false},
-		"it lists objects in place of them":  {[]func(http.ResponseWriter){answer(200, objects)}, 0, false},
-		"it is away":                         {[]func(http.ResponseWriter){refuses(503, "ServiceUnavailable")}, 0, true},
-		"it is asked too often":              {[]func(http.ResponseWriter){refuses(429, "TooManyRequests")}, 0, true},
-		"its answer is cut off":              {[]func(http.ResponseWriter){short(whole[:len(whole)/2])}, 0, true},
-		"its answer ends early":              {[]func(http.ResponseWriter){answer(200, whole[:len(whole)/2])}, 0, true},
-		"its second page is cut off":         {[]func(http.ResponseWriter){answer(200, first), short(whole[:len(whole)/2])}, 0, true},
-		"it refuses to show the second page": {[]func(http.ResponseWriter){answer(200, first), refuses(403, "AccessDenied")}, 0, true},
-		"its connections end without a word": {[]func(http.ResponseWriter){func(http.ResponseWriter) { panic(http.ErrAbortHandler) }}, 0, true},
+		"it lists them":                          {[]func(http.ResponseWriter){answer(200, whole)}, 1, false},
+		"it lists them on several pages":         {[]func(http.ResponseWriter){answer(200, first), answer(200, whole)}, 1, false},
+		"it denies access to them":               {[]func(http.ResponseWriter){refuses(403, "AccessDenied")}, 0, false},
+		"it does not implement them":             {[]func(http.ResponseWriter){refuses(501, "NotImplemented")}, 0, false},
+		"it lists objects in place of them":      {[]func(http.ResponseWriter){answer(200, objects)}, 0, false},
+		"it is unreachable":                      {[]func(http.ResponseWriter){refuses(503, "ServiceUnavailable")}, 0, true},
+		"it throttles requests":                  {[]func(http.ResponseWriter){refuses(429, "TooManyRequests")}, 0, true},
+		"its response is cut off":                {[]func(http.ResponseWriter){short(whole[:len(whole)/2])}, 0, true},
+		"its response ends early":                {[]func(http.ResponseWriter){answer(200, whole[:len(whole)/2])}, 0, true},
+		"its second page is cut off":             {[]func(http.ResponseWriter){answer(200, first), short(whole[:len(whole)/2])}, 0, true},
+		"it denies access to the second page":    {[]func(http.ResponseWriter){answer(200, first), refuses(403, "AccessDenied")}, 0, true},
+		"its connections end without a response": {[]func(http.ResponseWriter){func(http.ResponseWriter) { panic(http.ErrAbortHandler) }}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func TestAStoreHasNoVersionsOnlyIfItSaysSo(t *testing.T) {
 			}
 			firsts, err := store.(Versioned).Firsts(t.Context(), "attempts/")
 			if errors.Is(err, ErrUnreachable) != tc.away || err != nil && !tc.away || len(firsts) != tc.over {
-				t.Errorf("%v, %v; want %d, and that it is away: %v", firsts, err, tc.over, tc.away)
+				t.Errorf("%v, %v; want %d, and unreachable: %v", firsts, err, tc.over, tc.away)
 			}
 		})
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// witness remembers what a request of an operation failed with, because the client tries again until the time is over and
-// then says only that. An error that trying again cannot mend ends the operation at once.
+// witness records the error of the last request of an operation, because the client retries until the timeout and then reports only the
+// timeout. A permanent error ends the operation at once.
 type witness struct{ http.RoundTripper }
 
 type operation struct {
@@ -18,14 +18,14 @@ type operation struct {
 
 type operationKey struct{}
 
-// begin starts one operation on the store.
+// begin returns the context of one operation on the store.
 func begin(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	return context.WithValue(ctx, operationKey{}, &operation{cancel: cancel}), cancel
 }
 
-// beginListing starts a listing of any number of pages, which is given up when nothing comes for so long: who may write objects chooses how
-// many there are. Each that comes is to be told.
+// beginListing returns the context of a listing of any number of pages, with a timeout between two objects. Users choose the number of
+// objects, so the whole listing has no timeout. The caller calls came for each object.
 func beginListing(ctx context.Context, patience time.Duration) (listing context.Context, came func(), end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(patience, func() { cancel(context.DeadlineExceeded) })
@@ -36,7 +36,7 @@ func beginListing(ctx context.Context, patience time.Duration) (listing context.
 	}
 }
 
-// overdue says of a listing that was given up that it took too long.
+// overdue replaces the error of a listing that was canceled after its timeout.
 func overdue(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -58,7 +58,7 @@ func (w witness) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// behind is what really happened when the client says that the operation was given up.
+// behind returns the recorded cause of an operation that ended with a timeout.
 func behind(ctx context.Context, err error) error {
 	if current, ok := ctx.Value(operationKey{}).(*operation); ok && ctx.Err() != nil {
 		if seen := current.err.Load(); seen != nil {

@@ -25,24 +25,24 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Admin speaks to MinIO's admin API. MinIO's own client for it is under the AGPL, and a program that contains it would be too; what is
-// needed of the API is four requests.
+// Admin is a client of MinIO's admin API. MinIO's own client is under the AGPL, which would extend to a program that contains it, and only
+// four requests are needed.
 type Admin struct {
 	client               *http.Client
 	endpoint             *url.URL
 	accessKey, secretKey string
-	// bucket and under are where the ledgers are.
+	// bucket and under are the location of the ledgers.
 	bucket, under string
 }
 
 const (
 	adminPath    = "/minio/admin/v3/"
 	adminTimeout = 30 * time.Second
-	// maxAnswer bounds what is read of an answer: the policies of thousands of namespaces.
+	// maxAnswer bounds a response in bytes: the policies of thousands of namespaces.
 	maxAnswer = 64 << 20
 )
 
-// NewAdmin speaks to the store of a ledger's URL with the credentials of the options.
+// NewAdmin returns a client for the store of a ledger's URL with the credentials of the options.
 func NewAdmin(rawURL string, options store.Options) (*Admin, error) {
 	parsed, err := url.Parse(rawURL)
 	if err != nil {
@@ -50,7 +50,7 @@ func NewAdmin(rawURL string, options store.Options) (*Admin, error) {
 	}
 	endpoint, err := url.Parse(parsed.Query().Get("endpoint"))
 	if err != nil || parsed.Scheme != "s3" || endpoint.Host == "" {
-		return nil, fmt.Errorf("%w %q: users are made in a MinIO: write s3://bucket?endpoint=http://host:port", store.ErrBadURL, rawURL)
+		return nil, fmt.Errorf("%w %q: users can be created in MinIO only: write s3://bucket?endpoint=http://host:port", store.ErrBadURL, rawURL)
 	}
 	transport, err := store.NewRoundTripper(endpoint.Scheme == "https", options)
 	if err != nil {
@@ -64,7 +64,7 @@ func NewAdmin(rawURL string, options store.Options) (*Admin, error) {
 	}, nil
 }
 
-// Call sends a signed request and returns the body of the answer.
+// Call sends a signed request and returns the body of the response.
 func (a *Admin) Call(ctx context.Context, method, what string, query url.Values, body []byte) ([]byte, error) {
 	tried := fmt.Sprintf("%s at %s", what, a.endpoint)
 	address := a.endpoint.JoinPath(adminPath, what)
@@ -85,7 +85,7 @@ func (a *Admin) Call(ctx context.Context, method, what string, query url.Values,
 	}
 	if response.StatusCode/100 != 2 {
 		refused := minio.ErrorResponse{StatusCode: response.StatusCode, Code: http.StatusText(response.StatusCode)}
-		_ = json.Unmarshal(answer, &refused) // What cannot be read has its status still.
+		_ = json.Unmarshal(answer, &refused) // The HTTP status suffices if the body is invalid.
 		return nil, store.Explain(tried, refused)
 	}
 	return answer, nil
@@ -104,7 +104,7 @@ func (a *Admin) putUser(ctx context.Context, accessKey, secretKey string) error 
 	return err
 }
 
-// putPolicy gives a user a policy of the same name.
+// putPolicy creates a policy and attaches it to the user of the same name.
 func (a *Admin) putPolicy(ctx context.Context, accessKey string, policy []byte) error {
 	if _, err := a.Call(ctx, http.MethodPut, "add-canned-policy", url.Values{"name": {accessKey}}, policy); err != nil {
 		return err
@@ -114,22 +114,22 @@ func (a *Admin) putPolicy(ctx context.Context, accessKey string, policy []byte) 
 	return err
 }
 
-// replaced reports whether a user is there with another secret key than this one.
+// replaced reports whether a user exists with a secret key other than this one.
 func (a *Admin) replaced(ctx context.Context, accessKey, secretKey string) bool {
 	as := *a
 	as.accessKey, as.secretKey = accessKey, secretKey
-	// Whatever else is wrong shows where the user is made.
+	// Other errors show when the user is created.
 	_, err := as.Call(ctx, http.MethodGet, "accountinfo", nil, nil)
 	return store.CauseOf(err) == store.CauseSecretKey
 }
 
-// remove takes a user and its policy away, and with them the sessions and accounts that were made with its keys.
+// remove deletes a user and its policy, and the sessions and accounts that were created with its keys.
 func (a *Admin) remove(ctx context.Context, accessKey string) error {
 	for _, one := range []struct {
 		method, what string
 		query        url.Values
 	}{
-		// A session is signed by the store, and outlives the user that began it.
+		// A session is signed by the store, and outlives the user that started it.
 		{http.MethodPost, "revoke-tokens/builtin", url.Values{"user": {accessKey}, "fullRevoke": {"true"}}},
 		{http.MethodDelete, "remove-user", url.Values{"accessKey": {accessKey}}},
 	} {
@@ -141,7 +141,7 @@ func (a *Admin) remove(ctx context.Context, accessKey string) error {
 	return err
 }
 
-// policies returns the names of the policies that the store has.
+// policies returns the names of the policies in the store.
 func (a *Admin) policies(ctx context.Context) ([]string, error) {
 	raw, err := a.Call(ctx, http.MethodGet, "list-canned-policies", nil, nil)
 	if err != nil {
@@ -154,15 +154,15 @@ func (a *Admin) policies(ctx context.Context) ([]string, error) {
 	return slices.Collect(maps.Keys(byName)), nil
 }
 
-// How a body with a secret is sealed under the caller's own secret key: salt, kind, nonce and what is sealed. The store takes three
-// kinds; this one needs no memory. It does not have to be slow: the signature of the same request is as good a way to guess at keys.
+// Format of a body encrypted with the caller's own secret key: salt, kind, nonce and ciphertext. The store accepts three kinds; this one
+// needs no memory. Its speed is no weakness, because the signature of the same request allows guessing of keys as well.
 const (
 	saltBytes, nonceBytes = 32, 8
 	pbkdf2AES256GCM       = 0x02
 	pbkdf2Rounds          = 8192
 )
 
-// Seal seals a body under the secret key of who sends it.
+// Seal encrypts a body with the secret key of the sender.
 func Seal(password string, data []byte) ([]byte, error) {
 	head := make([]byte, saltBytes+1+nonceBytes)
 	_, _ = rand.Read(head) // It never fails.

@@ -11,16 +11,16 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// minSecretKey is the length of the shortest secret key that MinIO takes.
+// minSecretKey is the minimal length of a secret key in MinIO.
 const minSecretKey = 8
 
-// Done is what Apply left in the store.
+// Done lists the changes that Apply made in the store.
 type Done struct {
 	Users   []string `json:"users"`
 	Removed []string `json:"removed"`
 }
 
-// Read reads the secret keys of users from a folder, as a mounted Secret has them: one file each, by the user's name.
+// Read reads the secret keys of users from a mounted Secret: one file each, named after the user.
 func Read(folder string) (map[string]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -28,7 +28,7 @@ func Read(folder string) (map[string]string, error) {
 	}
 	users := map[string]string{}
 	for _, entry := range entries {
-		// Kubernetes keeps what it replaces at once beside the files, in folders that begin with two dots.
+		// Kubernetes stores the versions of a mounted Secret beside the files, in folders with names that begin with two dots.
 		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
@@ -49,14 +49,14 @@ func Read(folder string) (map[string]string, error) {
 	return users, nil
 }
 
-// Apply makes the store of a ledger's URL have these users, by their names and secret keys, with these rights and no others of ours:
-// a namespace that is not named any more loses its users. The options hold the credentials of an administrator.
+// Apply creates these users with their secret keys and policies in the store of a ledger's URL, and deletes all other users of ours, such
+// as those of removed namespaces. The options hold the credentials of an administrator.
 func Apply(ctx context.Context, rawURL string, options store.Options, users map[string]string) (Done, error) {
 	admin, err := NewAdmin(rawURL, options)
 	if err != nil {
 		return Done{}, err
 	}
-	// All of them before the first: a name that is wrong changes nothing.
+	// All policies are built before the first write, so that an invalid name changes nothing.
 	policies := map[string][]byte{}
 	for name := range users {
 		if policies[name], err = Policy(admin.bucket, admin.under, name); err != nil {
@@ -67,7 +67,7 @@ func Apply(ctx context.Context, rawURL string, options store.Options, users map[
 	for name, secretKey := range users {
 		access := AccessKey(name)
 		if admin.replaced(ctx, access, secretKey) {
-			// Who knew the key before may have made sessions with it, which only end with their user.
+			// Sessions made with the previous key end only with their user.
 			if err := admin.remove(ctx, access); err != nil {
 				return Done{}, err
 			}

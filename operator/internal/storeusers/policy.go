@@ -1,5 +1,4 @@
-// Package storeusers gives everybody who reaches the bundled object store a user of its own, which may do there what it has to do
-// and nothing else.
+// Package storeusers gives each client of the bundled object store a separate user with least privileges.
 package storeusers
 
 import (
@@ -9,7 +8,7 @@ import (
 	"regexp"
 )
 
-// Names of users. A namespace has two: who measures and analyses there is run.NAMESPACE, who only reads is read.NAMESPACE.
+// Names of users. A namespace has two: run.NAMESPACE for measuring and analysis, and read.NAMESPACE for reading.
 const (
 	Operator = "operator"
 	Metrics  = "metrics"
@@ -17,12 +16,12 @@ const (
 	readers  = "read"
 )
 
-// prefix is how the access keys and the policies of these users begin in the store: whatever else is there is not ours.
+// prefix begins the access keys and the policies of these users. Others in the store are not managed here.
 const prefix = "assay."
 
 var ofNamespace = regexp.MustCompile(`^(` + runs + `|` + readers + `)\.([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$`)
 
-// AccessKey is the access key of a user, and the name of its policy.
+// AccessKey returns the access key of a user, which is also the name of its policy.
 func AccessKey(name string) string { return prefix + name }
 
 type statement struct {
@@ -32,19 +31,20 @@ type statement struct {
 	Condition map[string]map[string][]string `json:",omitempty"`
 }
 
-// written is what the pods of a run write in its ledger. Every name ends in what kind of a file it is, so that none is that of a folder,
-// such as a block's: MinIO lists nothing of what is below the name of an object, and who may write that name could hide what was measured.
+// written lists the object names that the pods of a run write in its ledger. Each ends in a file extension, so that none equals a folder
+// such as a block's. MinIO lists no objects below the name of an existing object, so a client that may write a folder's name could hide
+// attempts.
 var written = []string{
 	"attempts/*.json", "started/*.json", "problems/*.json",
 	"analysis/*.json", "analysis/*.md", "analysis/*.html", "analysis/*.csv", "analysis/*.parquet", "analysis/*.sha256",
 }
 
-// fileOfMinIO is the file that MinIO has of an object, in a folder of the object's name. Who could make a folder of it would keep everybody
-// from writing the object, such as the operator that a lease has ended, without which nobody else gets the node.
+// fileOfMinIO is the file in which MinIO stores an object, in a folder of the object's name. A client that can create a folder of this name
+// would block writes of the object, such as the end of a lease, without which no other run gets the node.
 const fileOfMinIO = "xl.meta"
 
-// Policy is what a user may do in a bucket with ledgers below a prefix. It is a list of what is allowed: nobody may delete or make keys,
-// the operator alone writes what is planned, who has a node and what runs of schedules add up to, and it writes nothing that was measured.
+// Policy returns the policy document of a user for a bucket with ledgers below a prefix. It allows only listed actions: no user may delete
+// objects or create keys, only the operator writes plans, leases and histories of schedules, and the operator writes no attempts.
 func Policy(bucket, under, name string) ([]byte, error) {
 	below := func(folder string, keys ...string) []string {
 		out := make([]string, 0, len(keys))
@@ -77,16 +77,16 @@ func Policy(bucket, under, name string) ([]byte, error) {
 		if match[1] == runs {
 			of := own[0]
 			statements = append(statements, allow(resource(below(of, written...)...), "s3:PutObject"),
-				// A star stands for any number of folders: where the operator alone writes, nobody fills what it lists.
+				// A star matches any number of folders, so writes of others into the operator's folders are denied.
 				statement{Effect: "Deny", Action: []string{"s3:PutObject"},
 					Resource: resource(of+"/"+fileOfMinIO+"/*", of+"/leases/*", of+"/waves/*")},
-				// What other workflows of the namespace keep, with Argo's own artifact repository. Large ones are written in parts.
+				// Artifacts of other workflows of the namespace, in Argo's artifact repository. Large ones are written in parts.
 				allow(resource(own[1]), "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"))
 		}
 	default:
 		return nil, fmt.Errorf("invalid user %q: allowed are %s, %s, %s.NAMESPACE and %s.NAMESPACE", name, Operator, Metrics, runs, readers)
 	}
-	// MinIO lets every user change its own key and make accounts with rights like its own, unless it is told not to.
+	// MinIO lets every user change its key and create accounts with its rights unless that is denied.
 	statements = append(statements,
 		statement{Effect: "Deny", Action: []string{"admin:CreateUser", "admin:CreateServiceAccount"}, Resource: []string{"arn:aws:s3:::*"}})
 	return json.Marshal(struct {

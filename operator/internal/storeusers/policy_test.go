@@ -23,8 +23,8 @@ type statement struct {
 	Condition        map[string]map[string][]string
 }
 
-// allows is what S3 makes of a policy: an action is allowed that a statement names, and none implies another. MinIO lists versions for
-// whoever lists objects, so that the tests with a MinIO cannot show who lacks the right elsewhere.
+// allows evaluates a policy as S3 does: an action is allowed if a statement names it, and none implies another. MinIO lets clients that may
+// list objects list versions too, so tests with a MinIO cannot detect that right missing.
 func (d *document) allows(action, resource, prefix string) bool {
 	matches := func(patterns []string, text string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool {
@@ -46,7 +46,7 @@ func (d *document) allows(action, resource, prefix string) bool {
 	})
 }
 
-// documented is the policy that the documentation gives for the keys of a namespace in an external store.
+// documented returns the policy that the documentation has for the keys of a namespace in an external store.
 func documented(t *testing.T) []byte {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/tasks/use-my-own-store-argo-prometheus.md")
@@ -62,8 +62,9 @@ func documented(t *testing.T) []byte {
 	return []byte(policy)
 }
 
-// Whoever measures writes what the pods of a run write. A name in its way, or above it, would hide or keep out what others wrote.
-func TestWhoMeasuresWritesWhatARunLeavesAndNothingAboveIt(t *testing.T) {
+// Pods that measure write the objects that a run leaves. An object in place of a folder, or a folder in place of an object, would hide or
+// block objects of others.
+func TestPolicy_RunUserWritesOnlyTheObjectsOfARun(t *testing.T) {
 	ours, err := storeusers.Policy("benchmarks", "", "run.team-a")
 	if err != nil {
 		t.Fatal(err)
@@ -99,9 +100,9 @@ func TestWhoMeasuresWritesWhatARunLeavesAndNothingAboveIt(t *testing.T) {
 	}
 }
 
-// The operator counts versions for the bound on what a namespace stores. An analysis, and whoever reads one, takes of an attempt what was
-// written first. Who may not list versions does neither, without a word: the store then looks like one that has none.
-func TestWhoeverReadsVersionsMay(t *testing.T) {
+// The operator counts versions for the storage quota, and readers of attempts use first versions. Without the right to list versions, both
+// would silently treat the store as one without versions.
+func TestPolicy_ReadersOfVersionsMayListThem(t *testing.T) {
 	const bucket, own, other = "benchmarks", "runs/team-a/scan/uid/", "runs/team-b/scan/uid/"
 	of := func(user string) []byte {
 		policy, err := storeusers.Policy(bucket, "", user)
@@ -112,12 +113,12 @@ func TestWhoeverReadsVersionsMay(t *testing.T) {
 	}
 	for who, tc := range map[string]struct {
 		policy []byte
-		// everywhere is whether it lists all namespaces, and reads whether it reads versions.
+		// everywhere: it lists all namespaces. reads: it reads versions.
 		everywhere, reads bool
 	}{
-		"the operator, which sums up":                      {of(storeusers.Operator), true, false},
+		"the operator, which measures storage":             {of(storeusers.Operator), true, false},
 		"the analysis of a namespace":                      {of("run.team-a"), false, true},
-		"who only reads in a namespace":                    {of("read.team-a"), false, true},
+		"a reader in a namespace":                          {of("read.team-a"), false, true},
 		"a namespace, as documented for an external store": {documented(t), false, true},
 	} {
 		var policy document

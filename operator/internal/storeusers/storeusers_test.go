@@ -29,12 +29,12 @@ import (
 
 var root = store.Options{AccessKey: "root-of-test", SecretKey: "not-a-real-secret", Timeout: 10 * time.Second}
 
-// startMinIO runs a MinIO on this machine alone and returns the host and port of it.
+// startMinIO starts a MinIO on this machine and returns its host and port.
 func startMinIO(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "minio")
 	if _, err := os.Stat(binary); err != nil {
-		t.Skip("KUBEBUILDER_ASSETS does not say where a MinIO is: run make test")
+		t.Skip("KUBEBUILDER_ASSETS has no MinIO: run make test")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -63,17 +63,17 @@ func startMinIO(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		// It reports to be ready before it knows its users.
+		// It reports ready before it has loaded its users.
 		if _, err = admin.Call(t.Context(), http.MethodGet, "list-users", nil, nil); err == nil {
 			return address
 		}
 		if time.Now().After(end) {
-			t.Fatalf("MinIO does not start: %v\n%s", err, log.String())
+			t.Fatalf("MinIO did not start: %v\n%s", err, log.String())
 		}
 	}
 }
 
-// keys are the secret keys of users, by name.
+// keys returns secret keys of users, by name.
 func keys(names ...string) map[string]string {
 	out := map[string]string{}
 	for _, name := range names {
@@ -117,8 +117,8 @@ func prepare(t *testing.T, users ...string) (address, ledgerURL string) {
 
 const uid = "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"
 
-// What each user may do is asked of the store, which refuses before it looks whether there is such an object.
-func TestEachUserMayDoInTheStoreWhatItHasToAndNothingElse(t *testing.T) {
+// The store is asked for each action; it checks permissions before the existence of the object.
+func TestApply_UsersHaveLeastPrivileges(t *testing.T) {
 	address, _ := prepare(t, "operator", "metrics", "run.team-a", "read.team-a", "run.team", "run.team-b")
 	whole := open(t, address, "", root)
 	const run = "runs/team-a/pir/" + uid
@@ -192,7 +192,7 @@ func TestEachUserMayDoInTheStoreWhatItHasToAndNothingElse(t *testing.T) {
 		{"run.team-a", "write", "argo/team-a/w/p/out.tgz", true},
 		{"run.team-a", "read", "argo/team-b/w/p/out.tgz", false},
 		{"run.team-b", "read", run + "/experiment.json", false},
-		{"run.team", "read", run + "/experiment.json", false}, // Its name begins the other's.
+		{"run.team", "read", run + "/experiment.json", false}, // Its name is a prefix of the other's.
 		{"run.team", "list", run + "/", false},
 		{"read.team-a", "list", run + "/", true},
 		{"read.team-a", "read", run + "/analysis/000/analysis.json", true},
@@ -224,14 +224,14 @@ func TestEachUserMayDoInTheStoreWhatItHasToAndNothingElse(t *testing.T) {
 		}
 	}
 	if lacks, err := store.Probe(t.Context(), open(t, address, "", as("operator"))); err != nil || len(lacks) > 0 {
-		t.Errorf("the operator's own check of what it may write: %v", err)
+		t.Errorf("the operator's check of its write access: %v", err)
 	}
 	if err := open(t, address, "runs/team-a/pir/"+uid, as("run.team-a")).Check(t.Context()); err != nil {
 		t.Errorf("the check of a run's own ledger: %v", err)
 	}
 }
 
-// client is an S3 client of a user, for what a ledger never does.
+// client returns an S3 client of a user, for requests outside of the Store interface.
 func client(t *testing.T, address string, options store.Options) *minio.Client {
 	t.Helper()
 	out, err := minio.New(address,
@@ -251,8 +251,8 @@ func deletes(t *testing.T, address, user, key string) bool {
 	return err == nil
 }
 
-// A policy cannot ask for a write that refuses to overwrite; the version before stays, and its key cannot take it away.
-func TestWhatIsWrittenOverIsKept(t *testing.T) {
+// A policy cannot require conditional writes. The previous version stays, and the namespace's key cannot delete it.
+func TestApply_OverwrittenObjectsAreRetained(t *testing.T) {
 	address, _ := prepare(t, "operator", "run.team-a")
 	const key = "runs/team-a/pir/" + uid + "/attempts/w000-b0000/x_1/w000-b0000-s00000.json"
 	s := open(t, address, "", as("run.team-a"))
@@ -275,19 +275,19 @@ func TestWhatIsWrittenOverIsKept(t *testing.T) {
 		}
 	}
 	if len(versions) != 2 {
-		t.Errorf("the store keeps versions %v of %s, want what was measured and what was written over it", versions, key)
+		t.Errorf("the store has versions %v of %s, want the first and the overwriting one", versions, key)
 	}
 	if got, err := quota.Sum(t.Context(), open(t, address, "", as("operator")), "runs/team-a/"); err != nil ||
 		got != (store.Sizes{Objects: 2, Bytes: int64(len("measured") + len("forged"))}) {
-		t.Errorf("the operator counts %+v for the bound on what the namespace stores, %v; want both versions", got, err)
+		t.Errorf("the operator counts %+v for the storage quota of the namespace, %v; want both versions", got, err)
 	}
 	if err := client(t, address, as("run.team-a")).SuspendVersioning(t.Context(), "assay"); minio.ToErrorResponse(err).Code != "AccessDenied" {
-		t.Errorf("the namespace's key stops the store from keeping versions: %v", err)
+		t.Errorf("the namespace's key disables versioning: %v", err)
 	}
 }
 
-// Whoever has a namespace's key can write over an attempt. What was measured counts all the same, and that it happened is said.
-func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
+// A client with a namespace's key can overwrite an attempt. The first version counts, and the overwrite is reported.
+func TestReadAttempts_OverwrittenAttemptCountsAsFirstWritten(t *testing.T) {
 	address, _ := prepare(t, "run.team-a", "read.team-a")
 	raw, err := os.ReadFile("../../../runner/schema/fixtures/valid/attempt-succeeded.json")
 	if err != nil {
@@ -307,7 +307,7 @@ func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
 	}
 	if skew, err := store.SkewOf(t.Context(), s, ledger.ExperimentKey, time.Now); err != nil || skew == nil ||
 		math.Abs(skew.AheadSeconds) > skew.UncertaintySeconds {
-		t.Errorf("the store is on this machine, and its clock is read as %+v: %v", skew, err)
+		t.Errorf("the skew of the store on this machine is %+v: %v", skew, err)
 	}
 	for _, arm := range []string{"forged", "forged again"} {
 		if err := s.Replace(t.Context(), key, bytes.ReplaceAll(raw, []byte(`"`+measured.Arm+`"`), []byte(`"`+arm+`"`))); err != nil {
@@ -320,13 +320,13 @@ func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
 			t.Fatalf("%s reads %d attempts, %+v: %v", who, len(attempts), attempts, err)
 		}
 		if len(problems) != 1 || !strings.HasPrefix(problems[0].Key, key) ||
-			!strings.Contains(problems[0].Reason, "wrote over it: its first version") {
-			t.Errorf("%s is told %+v", who, problems)
+			!strings.Contains(problems[0].Reason, "overwrote it: its first version") {
+			t.Errorf("%s reads problems %+v", who, problems)
 		}
 	}
 }
 
-func TestNamespacesComeAndGoAndKeysChange(t *testing.T) {
+func TestApply_AddsRemovesAndRotatesUsers(t *testing.T) {
 	address, ledgerURL := prepare(t, "operator", "run.team-a", "read.team-a")
 	reach := func(options store.Options, namespace string) store.Cause {
 		_, err := open(t, address, "", options).List(t.Context(), "runs/"+namespace+"/")
@@ -342,25 +342,25 @@ func TestNamespacesComeAndGoAndKeysChange(t *testing.T) {
 		t.Errorf("removed %v", done.Removed)
 	}
 	if got := reach(as("run.team-b"), "team-b"); got != "" {
-		t.Errorf("a namespace that is new: %s", got)
+		t.Errorf("an added namespace: %s", got)
 	}
 	if got := reach(as("read.team-a"), "team-a"); got != store.CauseAccessKey {
-		t.Errorf("a user that was removed: %q", got)
+		t.Errorf("a removed user: %q", got)
 	}
 	if got := reach(as("run.team-a"), "team-a"); got != store.CauseSecretKey {
-		t.Errorf("a key that was replaced: %q", got)
+		t.Errorf("a rotated key: %q", got)
 	}
 	again, err := storeusers.Apply(t.Context(), ledgerURL, root, users)
 	if err != nil || len(again.Removed) > 0 {
 		t.Errorf("a second time: %+v, %v", again, err)
 	}
 	if _, err := storeusers.Apply(t.Context(), ledgerURL, as("operator"), users); store.CauseOf(err) != store.CauseDenied {
-		t.Errorf("the operator makes users: %v", err)
+		t.Errorf("the operator creates users: %v", err)
 	}
 }
 
-// The metrics are for the token of the user that may read them: no key of root's leaves the store's own pod for them.
-func TestTheStoresMetricsAreForTheMetricsUsersToken(t *testing.T) {
+// The metrics endpoint accepts the token of the metrics user, so that root's keys stay in the store's pod.
+func TestMetricsToken_OnlyTheMetricsUserReadsMetrics(t *testing.T) {
 	address, _ := prepare(t, "operator", "metrics", "run.team-a")
 	token := func(options store.Options) string {
 		t.Helper()
@@ -412,27 +412,27 @@ func expired(t *testing.T) string {
 	return out
 }
 
-func TestWhatApplyIsGivenIsCheckedFirst(t *testing.T) {
+func TestApply_InvalidInputChangesNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		url, user, want string
 	}{
-		"a user that nobody knows":              {"s3://assay?endpoint=http://127.0.0.1:1", "team-a", `invalid user "team-a"`},
-		"a namespace that is none":              {"s3://assay?endpoint=http://127.0.0.1:1", "run.Team_A", "run.NAMESPACE"},
-		"a namespace that holds all the others": {"s3://assay?endpoint=http://127.0.0.1:1", "run.*", "run.NAMESPACE"},
-		"a folder":                              {"file:///tmp/x", "operator", "users are made in a MinIO"},
-		"a store without an address":            {"s3://assay", "operator", "users are made in a MinIO"},
-		"a store that is away":                  {"s3://assay?endpoint=http://127.0.0.1:1", "operator", "connection refused"},
+		"an unknown user":                     {"s3://assay?endpoint=http://127.0.0.1:1", "team-a", `invalid user "team-a"`},
+		"an invalid namespace":                {"s3://assay?endpoint=http://127.0.0.1:1", "run.Team_A", "run.NAMESPACE"},
+		"a namespace that matches all others": {"s3://assay?endpoint=http://127.0.0.1:1", "run.*", "run.NAMESPACE"},
+		"a folder":                            {"file:///tmp/x", "operator", "users can be created in MinIO only"},
+		"a store without an address":          {"s3://assay", "operator", "users can be created in MinIO only"},
+		"an unreachable store":                {"s3://assay?endpoint=http://127.0.0.1:1", "operator", "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := storeusers.Apply(context.Background(), tc.url, root, keys(tc.user))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want one that says %q", err, tc.want)
+				t.Errorf("error %v, want one that contains %q", err, tc.want)
 			}
 		})
 	}
 }
 
-func TestSecretKeysAreReadFromTheFilesOfAMountedSecret(t *testing.T) {
+func TestRead_MountedSecret(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
@@ -458,7 +458,7 @@ func TestSecretKeysAreReadFromTheFilesOfAMountedSecret(t *testing.T) {
 }
 
 // The attacks on the store that make attack runs against a whole cluster.
-func TestNoAttackOnTheStoreSucceeds(t *testing.T) {
+func TestStore_AttacksFail(t *testing.T) {
 	address, ledgerURL := prepare(t, "operator", "metrics", "run.team", "read.team", "run.another-team")
 	key := func(name string) attacks.Key {
 		return attacks.Key{Access: storeusers.AccessKey(name), Secret: keys(name)[name]}

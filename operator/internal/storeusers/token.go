@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// tokenLife is how long a token of Prometheus is good for: longer than any pod lives. It ends with its user, or with its key.
+// tokenLife is the lifetime of a Prometheus token, longer than that of any pod. Deleting its user or rotating its key revokes it.
 const tokenLife = 10 * 365 * 24 * time.Hour
 
-// MetricsToken is a bearer token for the store's metrics: a JWT (RFC 7519) with the user's name, signed with its secret key.
+// MetricsToken returns a bearer token for the store's metrics: a JWT (RFC 7519) with the user's name, signed with its secret key.
 func MetricsToken(accessKey, secretKey string, now time.Time) (string, error) {
 	encode := base64.RawURLEncoding.EncodeToString
 	claims, err := json.Marshal(map[string]any{"iss": "prometheus", "sub": accessKey, "exp": now.Add(tokenLife).Unix()})

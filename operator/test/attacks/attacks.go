@@ -1,5 +1,5 @@
-// Package attacks is what somebody tries who is trusted with little, one function for each attack. They are run against a kube-apiserver
-// with the operator and a MinIO alone (make test), and against a whole cluster (make attack), which has some more of its own.
+// Package attacks contains attacks by users and programs with few rights, one function for each. make test runs them against a
+// kube-apiserver with the operator and a MinIO; make attack runs them and some others against a whole cluster.
 package attacks
 
 import (
@@ -18,54 +18,54 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 )
 
-// Attack fails its test when it succeeds.
+// Attack is one attack. Its test fails if the attack succeeds.
 type Attack struct {
-	// Name is what is tried, in the words of docs/threat-model.md; Promise is the one that it breaks there.
+	// Name and Promise are the attack and the promise that it would break, in the words of docs/threat-model.md.
 	Name, Promise string
-	// Guard stands against it: taken out, the attack succeeds.
+	// Guard is the defence; if it is removed, the attack succeeds.
 	Guard string
-	// Try is nil for what takes a whole cluster: test/e2e has those, by their names.
+	// Try is nil for an attack that needs a whole cluster; test/e2e implements it under the same name.
 	Try func(t *testing.T, w *World)
-	// Needs is what has to be there for it.
+	// Needs is the part of the platform that the attack requires.
 	Needs Part
 }
 
-// Part of the platform that an attack is aimed at.
+// Part is the target of an attack in the platform.
 type Part int
 
 const (
 	// API is an API server with the operator and the roles of the release.
 	API Part = iota
-	// Limited is the same where Limits hold for the namespace Limited.
+	// Limited is an API server with Limits for the namespace Limited.
 	Limited
 	// Store is a MinIO with the users of the release.
 	Store
-	// Cluster is all of it, with nodes.
+	// Cluster is the whole platform, with nodes.
 	Cluster
 )
 
-// World is what is attacked.
+// World is the target of the attacks.
 type World struct {
-	// Kube may do everything, and Config is its connection.
+	// Kube is a client with all rights, and Config is its connection.
 	Kube   client.Client
 	Config *rest.Config
-	// System is the release's namespace, Namespace one with runs, and Limited one whose runs are bound to Limits, with the same rights.
+	// System is the release's namespace, Namespace one with runs, and Limited one with the same rights and with Limits for its runs.
 	System, Namespace, Limited string
-	// Tenant may what the roles of TenantRoles allow in Namespace and Limited.
+	// TenantRoles are the roles of the tenant in Namespace and Limited.
 	TenantRoles []string
-	// Sound makes a run that is accepted, and that no node takes unless its node selector is taken away.
+	// Sound returns a valid run whose node selector matches no node.
 	Sound func(namespace, name string) *assayv1alpha1.BenchmarkRun
-	// Bucket is the store; nil where there is none.
+	// Bucket is the store; nil without one.
 	Bucket *Bucket
 }
 
-// Tenant and the service accounts are who attacks.
+// Tenant is the attacking user. Service accounts attack as well.
 const Tenant = "attacker"
 
 func (w *World) operator() string { return "system:serviceaccount:" + w.System + ":assay-operator" }
 func (w *World) executor() string { return "system:serviceaccount:" + w.Namespace + ":assay-executor" }
 
-// Of are the attacks on a part of the platform.
+// Of returns the attacks on a part of the platform.
 func Of(part Part) []Attack {
 	var out []Attack
 	for _, a := range All {
@@ -93,7 +93,7 @@ func Run(t *testing.T, w *World, list []Attack) (succeeded int) {
 // confidence of the interval around the figure.
 const confidence = 0.95
 
-// Figure is the line of the suite: how many attacks of how many succeeded, with the exact limits of what such a share may be.
+// Figure formats the result of the suite: the successful attacks out of all, with the exact confidence limits of the share.
 func Figure(succeeded, tried int) string {
 	low, high := stats.ShareLimits(succeeded, tried, confidence)
 	line, err := json.Marshal(struct {
@@ -110,7 +110,7 @@ func Figure(succeeded, tried int) string {
 	return string(line)
 }
 
-// Hire gives the tenant its rights in the world's namespaces, until the test ends, and waits until they hold.
+// Hire grants the tenant its rights in the world's namespaces until the test ends, and waits until they are in force.
 func (w *World) Hire(t *testing.T) {
 	t.Helper()
 	for _, namespace := range []string{w.Namespace, w.Limited} {
@@ -125,14 +125,14 @@ func (w *World) Hire(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = w.Kube.Delete(context.Background(), binding) })
 		}
-		// Roles are aggregated and read by the API server a moment after they were made.
+		// The API server aggregates and reads roles with a delay.
 		until(t, "the tenant may make runs in "+namespace, func() error {
 			return w.as(t, Tenant).Create(t.Context(), w.Sound(namespace, "attack-hired"), client.DryRunAll)
 		})
 	}
 }
 
-// as is a client that is somebody else.
+// as returns a client that impersonates another user.
 func (w *World) as(t *testing.T, user string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(w.Config)
@@ -149,7 +149,7 @@ func (w *World) as(t *testing.T, user string) client.Client {
 
 func forbidden(t *testing.T, err error) {
 	t.Helper()
-	// A policy says so in a message of its own, with the code of an invalid object.
+	// A policy rejects with its own message and the code of an invalid object.
 	if !apierrors.IsForbidden(err) && (err == nil || !strings.Contains(err.Error(), "denied request")) {
 		t.Errorf("error %v, want one that it is forbidden", err)
 	}

@@ -1,20 +1,20 @@
 package attacks
 
-// Guard is how what stands against an attack is taken out, to show that it is what stands there.
+// Guard describes how to remove the defence against an attack, to show that the attack then succeeds.
 type Guard struct {
-	// Edits of the tree take it out, and so do Values of the release, as helm upgrade --set takes them.
+	// Edits of the tree remove it, or Values of the release, as for helm upgrade --set.
 	Edits  []Edit
 	Values string
-	// Builds is the make target of the programs that have the edits, where these are in an image of the cluster.
+	// Builds is the make target of the edited programs, if they are in an image of the cluster.
 	Builds string
-	// Kept is why neither does.
+	// Kept is the reason why it cannot be removed.
 	Kept string
 }
 
-// Edit puts New in the place of Old, which is there once. File is below the root of the tree.
+// Edit replaces Old, which must occur once, by New. File is relative to the root of the tree.
 type Edit struct{ File, Old, New string }
 
-// Files that hold guards.
+// Files with guards.
 const (
 	peopleFile   = "operator/config/rbac/people.yaml"
 	executorFile = "operator/config/rbac/executor_role.yaml"
@@ -35,14 +35,14 @@ func built(target, file, before, after string) Guard {
 	return guard
 }
 
-// Rights that are given to who must not have them.
+// Excessive rights for the tests of guards.
 var (
 	nodesAudited = edit(nodesFile, "validationActions: [Deny]", "validationActions: [Audit]")
 	runsAudited  = edit(policyFile, "validationActions: [Deny]", "validationActions: [Audit]")
 	everybodys   = edit(usersFile, `path.Join("runs", match[2]) + "/*", path`, `"runs/*", path`)
 )
 
-// nobodysBinding gives people without a token what who may view has.
+// nobodysBinding grants anonymous users the rights of view.
 const (
 	recordRole     = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: assay-record\n"
 	nobodysBinding = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata:\n  name: assay-nobody\n" +
@@ -50,7 +50,7 @@ const (
 		"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"system:unauthenticated\"}]\n"
 )
 
-// operatorLists ends what the operator's user may list.
+// operatorLists is the end of the list rights of the operator's user.
 const operatorLists = `"s3:ListBucketVersions"),`
 
 func editMay(resources string) Guard {
@@ -63,12 +63,12 @@ func executorMay(group, resources, verbs string) Guard {
 	return edit(executorFile, has, has+"- apiGroups: ["+group+"]\n  resources: ["+resources+"]\n  verbs: ["+verbs+"]\n")
 }
 
-// operatorMay lets the operator do with another resource what it may do with ConfigMaps.
+// operatorMay grants the operator its rights on ConfigMaps for another resource.
 func operatorMay(resource string) Guard {
 	return edit(operatorFile, "  - configmaps\n", "  - configmaps\n  - "+resource+"\n")
 }
 
-// Guards are those of All, by the names of the attacks. make attack-guards takes each out, and demands that its attack then succeeds.
+// Guards are the guards of All, by the names of the attacks. make attack-guards removes each, and requires that its attack then succeeds.
 var Guards = map[string]Guard{
 	"a tenant writes its own verdict":                   editMay("benchmarkruns/status"),
 	"a tenant makes a run that has its verdict already": edit(runsFile, "    subresources:\n      status: {}\n", ""),
@@ -91,7 +91,7 @@ var Guards = map[string]Guard{
 	"a tenant takes a run's name off a block's pod":     runsAudited,
 
 	"160,000 cells": edit(runsFile, "<= 10000.0", "<= 1000000000.0"),
-	// Where the API server asks whoever names an owner for the right to delete, that stands against it as well.
+	// The API server also checks the right to delete the owner of an owner reference, so remove both guards.
 	"a ConfigMap in the way of a run's plan": {Edits: []Edit{
 		{"operator/internal/apply/own.go", "if controller != nil && controller.UID", "if controller == nil || controller.UID"},
 		{operatorFile, "  - configmaps\n  verbs:\n", "  - configmaps\n  verbs:\n  - delete\n"},

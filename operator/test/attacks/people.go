@@ -22,7 +22,7 @@ import (
 
 const leaseTaint = "assay.dev/leased"
 
-// create makes a run, as who may, and takes it away when the test ends.
+// create creates a run as a user, and deletes it when the test ends.
 func (w *World) create(t *testing.T, run *assayv1alpha1.BenchmarkRun) error {
 	t.Helper()
 	w.remove(t, run)
@@ -74,7 +74,7 @@ func merge(patch string) client.Patch {
 
 const verdictGo = `{"status":{"verdict":"Go"}}`
 
-// writesAVerdict is somebody who has no business with it.
+// writesAVerdict is a write of the status by a user without that right.
 func writesAVerdict(who func(*World) string) func(*testing.T, *World) {
 	return func(t *testing.T, w *World) {
 		run := w.Sound(w.Namespace, "attack-status")
@@ -115,7 +115,7 @@ func toleration(toleration corev1.Toleration, says string) func(*testing.T, *Wor
 	}
 }
 
-// numbers are this many values of an axis.
+// numbers returns this many values of an axis.
 func numbers(name string, count int) assayv1alpha1.SweepAxis {
 	out := assayv1alpha1.SweepAxis{Name: name}
 	for i := range count {
@@ -128,7 +128,7 @@ func tooManyCells(t *testing.T, w *World) {
 	big := w.Sound(w.Namespace, "attack-cells")
 	big.Spec.Sweep.Axes = []assayv1alpha1.SweepAxis{numbers("batchSize", 100), numbers("rows", 100), numbers("iterations", 8)}
 	refused(t, w.as(t, Tenant).Create(t.Context(), big, client.DryRunAll), "spec.sweep")
-	// With an exclusion only the operator can count.
+	// Only the operator can count an exclusion.
 	big.Spec.Sweep.Axes = big.Spec.Sweep.Axes[:2]
 	big.Spec.Parameters = nil
 	big.Spec.Sweep.Exclude = []assayv1alpha1.ParameterValues{{"batchSize": "1"}}
@@ -158,7 +158,7 @@ func configMapInTheWay(t *testing.T, w *World) {
 	}
 }
 
-// afterAcceptance changes a run that is accepted to what the policy, or the gates, would have refused.
+// afterAcceptance changes an accepted run to one that the policy or the gates would have rejected.
 func afterAcceptance(t *testing.T, w *World) {
 	run := w.Sound(w.Namespace, "attack-edit")
 	if err := w.create(t, run); err != nil {
@@ -189,7 +189,7 @@ func (w *World) aNode(t *testing.T) *corev1.Node {
 	return &nodes.Items[0]
 }
 
-// patchesANode is a change of a node by who may not make it.
+// patchesANode is a change of a node by a user without that right.
 func patchesANode(who func(*World) string, patch string) func(*testing.T, *World) {
 	return func(t *testing.T, w *World) {
 		forbidden(t, w.as(t, who(w)).Patch(t.Context(), w.aNode(t), merge(patch), client.DryRunAll))
@@ -198,7 +198,7 @@ func patchesANode(who func(*World) string, patch string) func(*testing.T, *World
 
 func tenant(*World) string { return Tenant }
 
-// readsSecrets of the release and of a namespace with runs.
+// readsSecrets reads Secrets of the release and of a namespace with runs.
 func readsSecrets(who func(*World) string) func(*testing.T, *World) {
 	return func(t *testing.T, w *World) {
 		for _, namespace := range []string{w.System, w.Namespace} {
@@ -214,7 +214,7 @@ func makesAPod(t *testing.T, w *World) {
 	forbidden(t, w.as(t, w.operator()).Create(t.Context(), pod, client.DryRunAll))
 }
 
-// block is a pod as Argo's controller makes it for a block of a run.
+// block returns a pod as Argo's controller creates it for a block of a run.
 func (w *World) block(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name, Labels: map[string]string{
@@ -231,7 +231,7 @@ func (w *World) block(name string) *corev1.Pod {
 	}
 }
 
-// maker is a tenant who may also make pods and workflows, as Kubernetes' own role edit and Argo's allow.
+// maker grants a tenant the right to create pods and workflows, as Kubernetes' role edit and Argo's do.
 func (w *World) maker(t *testing.T) client.Client {
 	t.Helper()
 	name := metav1.ObjectMeta{Namespace: w.Namespace, Name: "attack-maker"}
@@ -248,7 +248,7 @@ func (w *World) maker(t *testing.T) client.Client {
 	return w.as(t, Tenant)
 }
 
-// executes is part of what the policy says.
+// executes is a rule of the policy.
 const executes = "who may execute"
 
 func makesABlock(t *testing.T, w *World) {
@@ -297,7 +297,7 @@ func writesElsewhere(t *testing.T, w *World) {
 	forbidden(t, w.as(t, w.operator()).Create(t.Context(), theirs, client.DryRunAll))
 }
 
-// takesRights is an operator that gives itself more, or takes what it never uses.
+// takesRights is an operator that grants itself rights, or uses verbs outside its rights.
 func takesRights(t *testing.T, w *World) {
 	operator := w.as(t, w.operator())
 	admin := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
@@ -308,7 +308,7 @@ func takesRights(t *testing.T, w *World) {
 	forbidden(t, operator.Delete(t.Context(), w.aNode(t), client.DryRunAll))
 	forbidden(t, operator.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}},
 		client.DryRunAll))
-	// Runs of schedules it makes; what they are made from it only reads.
+	// It creates runs of schedules, but only reads the objects that they come from.
 	theirs := metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}
 	for _, object := range []client.Object{
 		&assayv1alpha1.BenchmarkTemplate{ObjectMeta: theirs}, &assayv1alpha1.BenchmarkSchedule{ObjectMeta: theirs},
@@ -318,18 +318,18 @@ func takesRights(t *testing.T, w *World) {
 	}
 }
 
-// asksWithoutAToken is what a program in a run's pod can do at the API server, which its pod reaches for Argo's sake.
+// asksWithoutAToken is a request to the API server by a program in a run's pod, which can reach it because Argo's executor needs to.
 func asksWithoutAToken(t *testing.T, w *World) {
-	nobody, err := client.New(rest.AnonymousClientConfig(w.Config), client.Options{Scheme: w.Kube.Scheme(), Mapper: w.Kube.RESTMapper()})
+	anonymous, err := client.New(rest.AnonymousClientConfig(w.Config), client.Options{Scheme: w.Kube.Scheme(), Mapper: w.Kube.RESTMapper()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, list := range []client.ObjectList{&corev1.SecretList{}, &corev1.PodList{}, &assayv1alpha1.BenchmarkRunList{}} {
-		if err := nobody.List(t.Context(), list, client.InNamespace(w.Namespace)); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		if err := anonymous.List(t.Context(), list, client.InNamespace(w.Namespace)); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 			t.Errorf("%T: error %v, want one that it is forbidden", list, err)
 		}
 	}
-	if err := nobody.Create(t.Context(), w.Sound(w.Namespace, "attack-nobody"), client.DryRunAll); !apierrors.IsForbidden(err) &&
+	if err := anonymous.Create(t.Context(), w.Sound(w.Namespace, "attack-nobody"), client.DryRunAll); !apierrors.IsForbidden(err) &&
 		!apierrors.IsUnauthorized(err) {
 		t.Errorf("a run: error %v, want one that it is forbidden", err)
 	}

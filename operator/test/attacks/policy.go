@@ -17,7 +17,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Limits are what the policy of a world allows the runs of its namespace Limited. Each is below what a run that leaves it out has.
+// Limits are the policy's limits for the namespace Limited. Each is below the default of a run.
 const Limits = `{"maxNodes": 1, "maxCpus": 2, "maxMemory": "1Gi", "maxWallClock": "1h", "maxRuns": 1, "exclusive": ["None"]}`
 
 // modest is within Limits.
@@ -28,7 +28,7 @@ func modest(w *World, name string) *assayv1alpha1.BenchmarkRun {
 	return run
 }
 
-// beyondThePolicy asks for more than the administrator allows, by saying so and by leaving it to the defaults.
+// beyondThePolicy creates runs that exceed the policy, by explicit values and by defaults.
 func beyondThePolicy(t *testing.T, w *World) {
 	for name, tc := range map[string]struct {
 		edit func(*assayv1alpha1.BenchmarkRunSpec)
@@ -61,10 +61,10 @@ func beyondThePolicy(t *testing.T, w *World) {
 	}
 }
 
-// manyAtOnce is how many runs are made together where one may be under way, and atOnce how their names begin.
+// manyAtOnce is the number of runs created together where one may be active, and atOnce their name prefix.
 const manyAtOnce, atOnce = 12, "attack-at-once-"
 
-// severalAtOnce makes runs at the same moment, each of which could start, and looks whether two ever have.
+// severalAtOnce creates runs concurrently, each of which could start, and checks that no two are active at a time.
 func severalAtOnce(t *testing.T, w *World) {
 	var runs []*assayv1alpha1.BenchmarkRun
 	for i := range manyAtOnce {
@@ -115,7 +115,7 @@ func severalAtOnce(t *testing.T, w *World) {
 	if len(names) != 1 {
 		t.Fatalf("%v have begun, and one may at a time", names)
 	}
-	// Neither does it make room to suspend the one that has begun.
+	// Suspending the active run does not make room either.
 	first := runs[slices.IndexFunc(runs, func(run *assayv1alpha1.BenchmarkRun) bool { return run.Name == names[0] })]
 	if err := tenant.Patch(t.Context(), w.get(t, first),
 		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))); err != nil {

@@ -18,11 +18,11 @@ var repository = filepath.Join("..", "..", "..")
 type promise struct {
 	text           string
 	tests, attacks []string
-	// excuse is why nothing attacks it.
+	// excuse is the reason why a promise has no attack.
 	excuse string
 }
 
-var testName = regexp.MustCompile("`(Test[A-Za-z0-9]+)`")
+var testName = regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
 
 func promises(t *testing.T) []promise {
 	t.Helper()
@@ -55,10 +55,10 @@ func promises(t *testing.T) []promise {
 	return out
 }
 
-// written are the tests that there are, in every module.
+// written returns the names of all tests in every module.
 func written(t *testing.T) map[string]bool {
 	t.Helper()
-	function := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)\(t \*testing\.T\)`)
+	function := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(t \*testing\.T\)`)
 	out := map[string]bool{}
 	err := filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -113,12 +113,12 @@ func TestEveryPromiseIsShownAndAttacked(t *testing.T) {
 			t.Errorf("docs/threat-model.md does not name the attack %q under its promise %q", a.Name, a.Promise)
 		}
 		if a.Guard == "" {
-			t.Errorf("%q does not say what stands against it", a.Name)
+			t.Errorf("%q names no guard", a.Name)
 		}
 	}
 }
 
-// An attack without a function here has one in test/e2e, and nothing there has another name.
+// An attack without a function here has one in test/e2e, and test/e2e has no others.
 func TestEveryAttackIsCarriedOut(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(repository, "test", "e2e", "attack_test.go"))
 	if err != nil {
@@ -177,7 +177,7 @@ func TestTheFigureHasItsLimits(t *testing.T) {
 	}
 }
 
-// What is taken out to try an attack has to be there.
+// The edits that remove a guard must match the tree.
 func TestEveryGuardCanBeTakenOut(t *testing.T) {
 	for _, a := range All {
 		guard, there := Guards[a.Name]
@@ -207,7 +207,7 @@ func TestEveryGuardCanBeTakenOut(t *testing.T) {
 	}
 }
 
-// The guard of each attack, in the order in which they are tried.
+// The document lists the guard of each attack, in the order of All.
 func TestTheDocumentHasTheGuardOfEveryAttack(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(repository, "docs", "threat-model.md"))
 	if err != nil {

@@ -25,13 +25,13 @@ import (
 type Bucket struct {
 	// Address is the store's host and port, and Name the bucket.
 	Address, Name string
-	// Root may do everything. Run and Read are the keys of the world's namespace, Operator the operator's own.
+	// Root has all rights. Run and Read are the keys of the world's namespace, Operator the operator's own.
 	Root, Run, Read, Operator Key
-	// Replace gives the namespace's Run another secret key, as an administrator does whose key is known to others.
+	// Replace gives the namespace's Run another secret key, as an administrator does with a leaked key.
 	Replace func(t *testing.T)
 }
 
-// Key is a user's.
+// Key is the key pair of a user.
 type Key struct{ Access, Secret string }
 
 const (
@@ -74,7 +74,7 @@ func (b *Bucket) get(ctx context.Context, client *minio.Client, key string) (str
 	return string(raw), err
 }
 
-// list is what of a prefix can be seen.
+// list returns the visible keys of a prefix.
 func (b *Bucket) list(ctx context.Context, client *minio.Client, prefix string, versions bool) (keys []minio.ObjectInfo, err error) {
 	for object := range client.ListObjects(ctx, b.Name, minio.ListObjectsOptions{Prefix: prefix, Recursive: true, WithVersions: versions}) {
 		if object.Err != nil {
@@ -85,7 +85,7 @@ func (b *Bucket) list(ctx context.Context, client *minio.Client, prefix string, 
 	return keys, nil
 }
 
-// furnish puts another namespace's ledger and one of the world's into the store, as root.
+// furnish writes another namespace's ledger and one of the world's to the store, as root.
 func (w *World) furnish(t *testing.T) *minio.Client {
 	t.Helper()
 	root := w.Bucket.as(t, w.Bucket.Root)
@@ -105,7 +105,7 @@ func (w *World) furnish(t *testing.T) *minio.Client {
 	return root
 }
 
-// stays checks that a key still holds what furnish put there.
+// stays checks that a key still has the content from furnish.
 func (w *World) stays(t *testing.T, root *minio.Client, key string) {
 	t.Helper()
 	if got, err := w.Bucket.get(t.Context(), root, key); err != nil || got != "true" {
@@ -113,7 +113,7 @@ func (w *World) stays(t *testing.T, root *minio.Client, key string) {
 	}
 }
 
-// denied checks that the store says no to each way of doing something.
+// denied checks that the store rejects each operation.
 func denied(t *testing.T, ways map[string]error) {
 	t.Helper()
 	for way, err := range ways {
@@ -136,7 +136,7 @@ func readsAnother(t *testing.T, w *World) {
 		_, tags := client.GetObjectTagging(t.Context(), b.Name, another+measured, minio.GetObjectTaggingOptions{})
 		denied(t, map[string]error{who + " reads": got, who + " asks for its size": stat, who + " copies": copied, who + " reads tags": tags})
 	}
-	// A link is worth what the key is that signs it.
+	// A signed link has the rights of the key that signs it.
 	link, err := b.as(t, b.Run).PresignedGetObject(t.Context(), b.Name, another+"/experiment.json", time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func writesThePlan(t *testing.T, w *World) {
 	denied(t, map[string]error{"plans a wave": b.put(t.Context(), client, w.own()+"/waves/001/wave.json", "forged")})
 }
 
-// hidesItsOwn writes names above that of what was measured: MinIO lists nothing below the name of an object.
+// hidesItsOwn writes objects whose names are prefixes of those of results, because MinIO lists nothing below the name of an object.
 func hidesItsOwn(t *testing.T, w *World) {
 	root := w.furnish(t)
 	b := w.Bucket
@@ -210,11 +210,11 @@ func hidesItsOwn(t *testing.T, w *World) {
 		denied(t, map[string]error{"writes" + name: b.put(t.Context(), client, w.own()+name, "forged")})
 	}
 	if keys, err := b.list(t.Context(), root, w.own()+"/attempts/", false); err != nil || len(keys) != 1 || keys[0].Key != w.own()+measured {
-		t.Errorf("what is listed is %v (%v)", keys, err)
+		t.Errorf("listed keys: %v (%v)", keys, err)
 	}
 }
 
-// keepsOutTheOperator makes a folder where MinIO would keep that a lease has ended, which the operator writes before others get the node.
+// keepsOutTheOperator creates a folder at the key of a lease's end, which the operator must write before other runs get the node.
 func keepsOutTheOperator(t *testing.T, w *World) {
 	w.furnish(t)
 	b := w.Bucket
@@ -234,7 +234,7 @@ func deletesItsOwn(t *testing.T, w *World) {
 	}
 	versions, err := b.list(t.Context(), root, w.own()+measured, true)
 	if err != nil || len(versions) < 2 {
-		t.Fatalf("versions %v (%v), want that what was written over is kept", versions, err)
+		t.Fatalf("versions %v (%v), want the overwritten version", versions, err)
 	}
 	for _, version := range versions {
 		options := minio.RemoveObjectOptions{VersionID: version.VersionID, GovernanceBypass: true}
@@ -255,7 +255,7 @@ func deletesItsOwn(t *testing.T, w *World) {
 	}
 }
 
-// A bucket that forgets deletes for everybody.
+// A lifecycle rule deletes objects for all users.
 func makesTheStoreForget(t *testing.T, w *World) {
 	w.furnish(t)
 	b := w.Bucket
@@ -320,14 +320,14 @@ func makesUsers(t *testing.T, w *World) {
 	}
 }
 
-// Who knows a key makes itself further ones, which nobody knows of, before it is replaced.
+// A holder of a key creates further service accounts before the key is replaced.
 func keepsAKeyThatIsReplaced(t *testing.T, w *World) {
 	w.furnish(t)
 	b := w.Bucket
 	account := Key{"attackers-account", "attackers-secret"}
 	made := w.admin(t, b.Run, http.MethodPut, "add-service-account", nil,
 		map[string]string{"accessKey": account.Access, "secretKey": account.Secret})
-	t.Logf("an account of its own: %v", made) // One that was refused is worth nothing either.
+	t.Logf("a service account: %v", made) // A rejected one is useless as well.
 	assumed, err := credentials.NewSTSAssumeRole("http://"+b.Address,
 		credentials.STSAssumeRoleOptions{AccessKey: b.Run.Access, SecretKey: b.Run.Secret, DurationSeconds: 3600})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 const patience = time.Minute
 
-// until waits for what takes a moment, and fails with what was still wrong.
+// until waits for a condition, and fails the test with the condition's last error.
 func until(t *testing.T, what string, check func() error) {
 	t.Helper()
 	var err error

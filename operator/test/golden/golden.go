@@ -1,4 +1,4 @@
-// Package golden holds what a test makes against a file that people read when it changes.
+// Package golden compares the output of a test with a golden file, which reviewers read when it changes.
 package golden
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Update has the files written anew.
+// Update rewrites the golden files.
 var Update = flag.Bool("update", false, "write the golden files anew")
 
-// Check compares what a test made with a file, relative to the test's package.
+// Check compares an output with a golden file, relative to the test's package.
 func Check(t *testing.T, path, got string) {
 	t.Helper()
 	if *Update {

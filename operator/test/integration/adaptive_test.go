@@ -21,13 +21,13 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// runWave does what the blocks of a wave, its analysis and Argo do.
+// runWave simulates the blocks of a wave, its analysis and Argo.
 func (w *world) runWave(number int, machine fixture.Machine) {
 	w.t.Helper()
 	w.runWaveUnless(number, machine, func(string) bool { return false })
 }
 
-// runWaveUnless runs a wave of which some attempts were lost, by the keys of their objects.
+// runWaveUnless simulates a wave of which some attempts are lost, by the keys of their objects.
 func (w *world) runWaveUnless(number int, machine fixture.Machine, lost func(key string) bool) {
 	w.t.Helper()
 	name := executor.Name(w.run.Name, number)
@@ -50,7 +50,7 @@ func (w *world) runWaveUnless(number int, machine fixture.Machine, lost func(key
 	w.argoSays(name, "Succeeded", "")
 }
 
-// runToTheEnd runs wave after wave and returns the waves and the status.
+// runToTheEnd simulates all waves and returns them with the status.
 func (w *world) runToTheEnd(machine fixture.Machine) ([]record.Wave, assayv1alpha1.BenchmarkRunStatus) {
 	w.t.Helper()
 	for number := 0; ; number++ {
@@ -77,7 +77,7 @@ func (w *world) runToTheEnd(machine fixture.Machine) ([]record.Wave, assayv1alph
 	}
 }
 
-func TestAnAdaptiveRunAddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
+func TestAdaptiveRun_AddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 10, Max: 30}
 		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "2.5%"}
@@ -126,11 +126,11 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 	}
 }
 
-// The node of a block went away in the middle of it. Of three blocks that were asked for, and no more, two are whole.
-func TestABlockThatWasCutShortIsReplacedBeyondTheMostBlocks(t *testing.T) {
+// The node of a block fails during the block. Of exactly three requested blocks, two are complete.
+func TestInterruptedBlock_IsReplacedBeyondBlocksMax(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 3, Max: 3}
-		// What the lost part of a block would have given nobody knows: it takes the decision where all have to complete.
+		// The results of the lost part are unknown, so a gate that requires all trials cannot be decided.
 		spec.Gates = []assayv1alpha1.Gate{
 			{Name: "gain-at-8", Metric: "throughput", Candidate: "fused-m4r", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
 				Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"},
@@ -170,7 +170,7 @@ func adminCreate(w *world) error {
 	return admin.Create(w.ctx, w.run)
 }
 
-func TestASearchEndsWithAnAnswerForEveryArm(t *testing.T) {
+func TestSearch_EndsWithAnswerForEveryArm(t *testing.T) {
 	capacity := map[string]float64{"loop": 600, "fused-m4r": 1500}
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})
@@ -212,7 +212,7 @@ func TestASearchEndsWithAnAnswerForEveryArm(t *testing.T) {
 	}
 }
 
-func TestBadDesignsAreRefusedWithFieldAndRemedy(t *testing.T) {
+func TestInvalidDesigns_AreRejectedWithFieldAndRemedy(t *testing.T) {
 	cases := map[string]struct {
 		edit  func(*assayv1alpha1.BenchmarkRunSpec)
 		texts []string

@@ -22,7 +22,7 @@ func key(namespace, name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: namespace, Name: name}
 }
 
-func TestTheAPIServerRefuses(t *testing.T) {
+func TestAPIServer_RejectsInvalidObjects(t *testing.T) {
 	cases := map[string]struct {
 		edit func(*assayv1alpha1.BenchmarkRun)
 		want string
@@ -85,7 +85,7 @@ func TestTheAPIServerRefuses(t *testing.T) {
 	}
 }
 
-func TestAnExperimentCannotChange(t *testing.T) {
+func TestAPIServer_ExperimentIsImmutable(t *testing.T) {
 	cases := map[string]struct {
 		edit func(*assayv1alpha1.BenchmarkRunSpec)
 		want string
@@ -125,8 +125,8 @@ func TestAnExperimentCannotChange(t *testing.T) {
 	}
 }
 
-// A local run takes its defaults from this program, one in a cluster from the schema.
-func TestDefaultsOfTheAPIServerAreThoseOfALocalRun(t *testing.T) {
+// A local run gets its defaults from the program, a run in a cluster from the schema; both must agree.
+func TestDefaults_OfAPIServerAndLocalRunAgree(t *testing.T) {
 	w := newWorld(t, nil)
 	template := assayv1alpha1.BenchmarkTemplateSpec{
 		Image: "scan:1", Command: []string{"/scan"},
@@ -143,7 +143,7 @@ func TestDefaultsOfTheAPIServerAreThoseOfALocalRun(t *testing.T) {
 	experiment.DefaultRun(local)
 	experiment.DefaultTemplate(local.Template)
 
-	// Written as a person writes it: what is not said is not there.
+	// Without zero values, as in a handwritten file.
 	sparse := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "sparse"}, Spec: spec}
 	created := createSparse(t, sparse)
 	if diff := cmp.Diff(*local, created.Spec); diff != "" {
@@ -151,7 +151,7 @@ func TestDefaultsOfTheAPIServerAreThoseOfALocalRun(t *testing.T) {
 	}
 }
 
-// createSparse creates a run without the zero values that Go's types would write, as a dry run.
+// createSparse creates a run as a dry run, without the zero values of Go's types.
 func createSparse(t *testing.T, run *assayv1alpha1.BenchmarkRun) *assayv1alpha1.BenchmarkRun {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(run)

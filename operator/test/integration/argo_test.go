@@ -14,9 +14,9 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The operator starts on a cluster without Argo, says so, and goes on as Argo comes: first with CRDs that lack a field that
+// The operator starts on a cluster without Argo, reports it, and continues when Argo is installed: first with CRDs that lack a field that
 // waves need, then with the right ones.
-func TestArgoMayComeLater(t *testing.T) {
+func TestArgo_InstalledAfterOperator(t *testing.T) {
 	workflows := readCRD(t, "argoproj.io_workflows.yaml")
 	operator.stop()
 	deleteCRD(t, workflows)
@@ -43,13 +43,13 @@ func TestArgoMayComeLater(t *testing.T) {
 	installCRD(t, workflows)
 	w.until("the first wave's workflow exists", func() error { _, err := w.getWorkflow("scan-w000"); return err })
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning)
-	// Only a watch tells so soon: what is looked at now and then is looked at every 30 s.
+	// Only a watch detects this so quickly, because the poll interval is 30 s.
 	w.argoSays("scan-w000", "Error", "no such account")
 	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonExecutionFailed, "no such account")
 }
 
-// A run whose workflows are gone with Argo gives its node back and goes away.
-func TestARunIsDeletedWhileArgoIsMissing(t *testing.T) {
+// A run whose workflows were removed with Argo releases its node and is deleted.
+func TestArgo_RunIsDeletedWhileMissing(t *testing.T) {
 	w := started(t, nil)
 	workflows := readCRD(t, "argoproj.io_workflows.yaml")
 	t.Cleanup(func() { installCRD(t, readCRD(t, "argoproj.io_workflows.yaml")) })
@@ -63,7 +63,7 @@ func TestARunIsDeletedWhileArgoIsMissing(t *testing.T) {
 }
 
 // A run that was created while Argo was missing can be cancelled and deleted.
-func TestARunCanBeGivenUpWhileArgoIsMissing(t *testing.T) {
+func TestArgo_RunIsCancelledAndDeletedWhileMissing(t *testing.T) {
 	workflows := readCRD(t, "argoproj.io_workflows.yaml")
 	deleteCRD(t, workflows)
 	t.Cleanup(func() { installCRD(t, readCRD(t, "argoproj.io_workflows.yaml")) })
@@ -90,7 +90,7 @@ func readCRD(t *testing.T, name string) *unstructured.Unstructured {
 	return out
 }
 
-// older is the CRD with a schema that says what a spec has, and lacks most of what waves need.
+// older is the CRD with a schema of spec that lacks most of the fields that waves need.
 func older(t *testing.T, crd *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	out := crd.DeepCopy()
@@ -113,7 +113,7 @@ func older(t *testing.T, crd *unstructured.Unstructured) *unstructured.Unstructu
 	return out
 }
 
-// installCRD makes the CRD what it is to be, whatever is there, and waits until it is served.
+// installCRD creates or replaces the CRD and waits until it is served.
 func installCRD(t *testing.T, wanted *unstructured.Unstructured) {
 	t.Helper()
 	w := &world{t: t, ctx: background(t)}

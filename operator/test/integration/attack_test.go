@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/test/attacks"
 )
 
-// The attacks on the API that make attack tries against a whole cluster.
+// The attacks on the API, which make attack also runs against a whole cluster.
 func TestNoAttackOnTheAPISucceeds(t *testing.T) {
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.template))
@@ -36,7 +36,7 @@ func TestNoAttackOnTheAPISucceeds(t *testing.T) {
 	}))
 	world := &attacks.World{
 		Kube: admin, Config: adminConfig, System: leaseNamespace, Namespace: w.namespace, Limited: limitedNamespace,
-		// Nobody aggregates roles here: those that edit holds.
+		// The test environment has no controller for role aggregation, so extend the role edit directly.
 		TenantRoles: []string{"assay-view", "assay-edit"},
 		Sound: func(namespace, name string) *assayv1alpha1.BenchmarkRun {
 			run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: *w.run.Spec.DeepCopy()}

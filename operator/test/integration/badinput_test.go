@@ -13,7 +13,7 @@ import (
 
 type values = assayv1alpha1.ParameterValues
 
-func TestWrongExperimentsAreRefusedByField(t *testing.T) {
+func TestInvalidExperiments_AreRejectedByField(t *testing.T) {
 	integer := func(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *assayv1alpha1.Parameter {
 		for i := range template.Parameters {
 			if template.Parameters[i].Name == name {
@@ -102,7 +102,7 @@ func TestWrongExperimentsAreRefusedByField(t *testing.T) {
 	}
 }
 
-func TestATemplateThatDoesNotExistIsWaitedFor(t *testing.T) {
+func TestRun_WaitsForMissingTemplate(t *testing.T) {
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound, `"pir-scan"`, "create it")
@@ -110,7 +110,7 @@ func TestATemplateThatDoesNotExistIsWaitedFor(t *testing.T) {
 	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted)
 }
 
-func TestNodesThatDoNotFitAreNamed(t *testing.T) {
+func TestRun_NamesUnsuitableNodes(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.CPUs = 16
 		spec.Placement.NodeSelector["disk"] = "nvme"
@@ -133,7 +133,7 @@ func TestNodesThatDoNotFitAreNamed(t *testing.T) {
 	w.until("it starts", func() error { _, err := w.getWorkflow("scan-w000"); return err })
 }
 
-func TestAnImageThatCannotBePulledEndsTheRun(t *testing.T) {
+func TestRun_EndsWhenImageCannotBePulled(t *testing.T) {
 	w := started(t, nil)
 	w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "main", Image: "pir-scan:test",
@@ -145,7 +145,7 @@ func TestAnImageThatCannotBePulledEndsTheRun(t *testing.T) {
 	w.untilWorkflow("is terminated", func(spec argo.Spec) bool { return spec.Shutdown == argo.Terminate })
 }
 
-func TestAPodWithoutANodeIsWaitedFor(t *testing.T) {
+func TestRun_WaitsForUnscheduledPod(t *testing.T) {
 	w := started(t, nil)
 	pod := w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available: 1 Insufficient cpu.",
@@ -155,7 +155,7 @@ func TestAPodWithoutANodeIsWaitedFor(t *testing.T) {
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning)
 }
 
-func TestAWorkflowThatMeasuresNothingEndsTheRun(t *testing.T) {
+func TestRun_EndsWhenWorkflowMeasuresNothing(t *testing.T) {
 	w := started(t, nil)
 	w.argoSays("scan-w000", "Error", `serviceaccount "assay-executor" not found`)
 	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonExecutionFailed,

@@ -25,13 +25,13 @@ func (w *world) untilWorkflow(what string, check func(argo.Spec) bool) {
 		}
 		return err
 	})
-	// A change never loses the rest of the workflow.
+	// An update must retain the rest of the workflow.
 	if wf, err := w.getWorkflow("scan-w000"); err != nil || len(wf.Spec.Templates) != 3 || wf.Spec.Entrypoint == "" {
 		w.t.Errorf("the workflow lost its templates: %v", err)
 	}
 }
 
-func TestSuspendAndResume(t *testing.T) {
+func TestSuspend_AndResume(t *testing.T) {
 	w := started(t, nil)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = ptr.To(true) })
 	w.untilWorkflow("is suspended", func(spec argo.Spec) bool { return ptr.Deref(spec.Suspend, false) })
@@ -44,7 +44,7 @@ func TestSuspendAndResume(t *testing.T) {
 	w.untilCondition(assayv1alpha1.ConditionSuspended, metav1.ConditionFalse, assayv1alpha1.ReasonNotSuspended)
 }
 
-func TestARunCreatedSuspendedStartsNothing(t *testing.T) {
+func TestSuspend_AtCreationStartsNothing(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Suspend = ptr.To(true)
 	})
@@ -58,7 +58,7 @@ func TestARunCreatedSuspendedStartsNothing(t *testing.T) {
 	w.until("it starts", func() error { _, err := w.getWorkflow("scan-w000"); return err })
 }
 
-func TestCancelAnalysesWhatWasMeasured(t *testing.T) {
+func TestCancel_AnalyzesExistingResults(t *testing.T) {
 	w := started(t, nil)
 	w.runBlocks(0, 2)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
@@ -72,8 +72,8 @@ func TestCancelAnalysesWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// Argo marks the blocks of a stopped workflow as failed and analyses at once, while their keepers still write.
-func TestWhatIsStillBeingWrittenWhenARunIsCancelledIsAnalysed(t *testing.T) {
+// Argo marks the blocks of a stopped workflow as failed and starts the analysis while their keepers still write.
+func TestCancel_LateAttemptsAreAnalyzed(t *testing.T) {
 	for name, end := range map[string]struct {
 		reason string
 		edit   func(*assayv1alpha1.BenchmarkRunSpec)
@@ -97,7 +97,7 @@ func TestWhatIsStillBeingWrittenWhenARunIsCancelledIsAnalysed(t *testing.T) {
 			w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, end.reason, "waiting for 1 block")
 			w.runBlocks(2, 3)
 			w.deletePod(pod)
-			w.until("what came late is analysed", func() error { _, err := w.getWorkflow("scan-w000-a1"); return err })
+			w.until("the late attempts are analyzed", func() error { _, err := w.getWorkflow("scan-w000-a1"); return err })
 			w.analyze()
 			w.argoSays("scan-w000-a1", "Succeeded", "")
 			w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, end.reason)
@@ -108,7 +108,7 @@ func TestWhatIsStillBeingWrittenWhenARunIsCancelledIsAnalysed(t *testing.T) {
 	}
 }
 
-func TestCancelBeforeAnythingRan(t *testing.T) {
+func TestCancel_BeforeAnyBlockRan(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Cancel = ptr.To(true)
 	})
@@ -119,7 +119,7 @@ func TestCancelBeforeAnythingRan(t *testing.T) {
 	}
 }
 
-func TestTheBudgetStopsARun(t *testing.T) {
+func TestBudget_StopsRun(t *testing.T) {
 	w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Budget.WallClock = metav1.Duration{Duration: 2 * time.Second}
 	})
@@ -130,10 +130,10 @@ func TestTheBudgetStopsARun(t *testing.T) {
 	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonBudgetExhausted, "2s")
 }
 
-func TestADeletedRunGoesOnceItsBlocksHaveStopped(t *testing.T) {
+func TestDelete_FinishesAfterBlocksHaveStopped(t *testing.T) {
 	w := started(t, nil)
 	pod := w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning})
-	// The object store is away, and that must not keep the run.
+	// The object store is unavailable, which must not block the deletion.
 	s.fail(w.namespace, store.ErrUnreachable)
 	t.Cleanup(func() { s.fail(w.namespace, nil) })
 	run := w.get()
@@ -151,7 +151,7 @@ func TestADeletedRunGoesOnceItsBlocksHaveStopped(t *testing.T) {
 	}
 }
 
-func TestARunGoesAwayAfterItsTimeToLive(t *testing.T) {
+func TestTimeToLive_DeletesRun(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Cancel, spec.TTLSecondsAfterFinished = ptr.To(true), ptr.To[int32](1)
 	})
@@ -159,7 +159,7 @@ func TestARunGoesAwayAfterItsTimeToLive(t *testing.T) {
 	w.until("the run is gone", func() error { return w.gone(w.run.DeepCopy()) })
 }
 
-func TestALedgerThatIsAwayLosesNothing(t *testing.T) {
+func TestLedger_OutageLosesNothing(t *testing.T) {
 	w := newWorld(t, nil)
 	s.fail(w.namespace, store.ErrNoBucket)
 	t.Cleanup(func() { s.fail(w.namespace, nil) })
@@ -178,7 +178,7 @@ func TestALedgerThatIsAwayLosesNothing(t *testing.T) {
 	run := w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable,
 		"connection refused")
 	if run.Status.Experiment == "" || run.Status.Execution == "" {
-		t.Errorf("the status forgot what it knew: %+v", run.Status)
+		t.Errorf("the status lost earlier fields: %+v", run.Status)
 	}
 	s.fail(w.namespace, nil)
 	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)

@@ -14,13 +14,13 @@ import (
 	"assay.dev/assay/operator/internal/dashboard"
 )
 
-// dashboards as the suite's operator is told to make them.
+// dashboards is the configuration of the suite's operator.
 var dashboards = dashboard.Config{
 	GrafanaURL: "https://grafana.example.com", ConfigMaps: true, LabelKey: "grafana_dashboard", LabelValue: "1", Folder: "Assay runs",
 	ReportsURL: "https://minio.example.com/assay",
 }
 
-// dashboardsOf are the ConfigMaps that a Grafana's sidecar would find in the test's namespace.
+// dashboardsOf returns the ConfigMaps that a Grafana sidecar would find in the test's namespace.
 func (w *world) dashboardsOf() []corev1.ConfigMap {
 	w.t.Helper()
 	var list corev1.ConfigMapList
@@ -28,7 +28,7 @@ func (w *world) dashboardsOf() []corev1.ConfigMap {
 	return list.Items
 }
 
-func TestEveryRunHasADashboard(t *testing.T) {
+func TestDashboard_EveryRunHasOne(t *testing.T) {
 	w := started(t, nil)
 	var first corev1.ConfigMap
 	w.until("the run has a dashboard, and its address is in the status", func() error {
@@ -54,7 +54,7 @@ func TestEveryRunHasADashboard(t *testing.T) {
 		t.Error("the dashboard of a run that goes on must follow it")
 	}
 
-	// What changes of a run while it goes on changes nothing of its dashboard.
+	// Changes of the run's status do not change its dashboard.
 	w.runBlocks(0, 2)
 	w.argoSays("scan-w000", "Running", "2/5")
 	w.until("half of the trials are counted", func() error {
@@ -77,26 +77,26 @@ func TestEveryRunHasADashboard(t *testing.T) {
 		}
 		return nil
 	})
-	// This suite's ledger is a folder, where no browser finds the report.
+	// The suite's ledger is a folder, so no browser can open the report.
 	if strings.Contains(content(w.dashboardsOf()[0]), `"Report"`) {
 		t.Error("it leads to a report that no browser finds")
 	}
 }
 
-func TestADashboardThatCannotBeWrittenHoldsNoRunUp(t *testing.T) {
+func TestDashboard_WriteErrorDoesNotBlockRun(t *testing.T) {
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)
-	// Where the dashboard shall be is something that nobody may change.
+	// An immutable object has the name of the dashboard.
 	w.must(admin.Create(w.ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: dashboard.Name(w.get())}, Immutable: ptr.To(true),
 	}))
 	w.must(admin.Create(w.ctx, w.template))
-	w.until("the run starts all the same", func() error { _, err := w.getWorkflow("scan-w000"); return err })
+	w.until("the run starts nevertheless", func() error { _, err := w.getWorkflow("scan-w000"); return err })
 	w.untilEvent("DashboardNotWritten", "immutable")
 }
 
-func TestARunThatIsNotAcceptedHasNoDashboard(t *testing.T) {
+func TestDashboard_MissingForRejectedRun(t *testing.T) {
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	run := w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)

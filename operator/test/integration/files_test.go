@@ -21,12 +21,12 @@ import (
 	"assay.dev/assay/operator/internal/manifest"
 )
 
-// mutations is how many files are tried.
+// mutations is the number of mutated files.
 const mutations = 1500
 
-// A file that assay takes, the API server takes as assay sends it; one that assay refuses, the API server refuses as kubectl sends it.
-// So nothing that passes a command offline is refused by a cluster, and nothing that is on a cluster cannot be read.
-func TestFilesAreTakenAndRefusedAsByTheAPIServer(t *testing.T) {
+// A file that assay accepts is accepted by the API server as assay sends it; a file that assay rejects is rejected as kubectl sends it.
+// A file that passes a command offline is thus valid on a cluster, and every object of a cluster can be read.
+func TestFiles_ReadAcceptsTheSameAsAPIServer(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "files-"}}
 	if err := admin.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
@@ -54,21 +54,21 @@ func TestFilesAreTakenAndRefusedAsByTheAPIServer(t *testing.T) {
 		set, err := manifest.Read(file)
 		if err != nil {
 			refused++
-			// Such a parameter the API server would drop without a word.
+			// The API server would silently drop such a parameter.
 			if kubectl := asKubectl(raw, take); kubectl == nil && !strings.Contains(err.Error(), "has no value: write one") {
-				t.Errorf("seed %d: the API server takes what assay refuses: %v\n%s", seed, err, raw)
+				t.Errorf("seed %d: the API server accepts a file that assay rejects: %v\n%s", seed, err, raw)
 			}
 			continue
 		}
 		taken++
 		for i := range set.Runs {
 			if err := take(&set.Runs[i]); err != nil {
-				t.Errorf("seed %d: the API server refuses what assay takes: %v\n%s", seed, err, raw)
+				t.Errorf("seed %d: the API server rejects a file that assay accepts: %v\n%s", seed, err, raw)
 			}
 		}
 		for i := range set.Templates {
 			if err := take(&set.Templates[i]); err != nil {
-				t.Errorf("seed %d: the API server refuses what assay takes: %v\n%s", seed, err, raw)
+				t.Errorf("seed %d: the API server rejects a file that assay accepts: %v\n%s", seed, err, raw)
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func TestFilesAreTakenAndRefusedAsByTheAPIServer(t *testing.T) {
 	}
 }
 
-// asKubectl makes an object of a file as kubectl does.
+// asKubectl converts a file to an object as kubectl does.
 func asKubectl(raw []byte, take func(client.Object) error) error {
 	converted, err := kyaml.YAMLToJSONStrict(raw)
 	if err != nil {
@@ -91,7 +91,7 @@ func asKubectl(raw []byte, take func(client.Object) error) error {
 	return take(object)
 }
 
-// sampleDocuments are the objects that are shipped, each to be had any number of times.
+// sampleDocuments returns the shipped objects, as generators of independent copies.
 func sampleDocuments(t *testing.T) []func() *yaml.Node {
 	t.Helper()
 	root := filepath.Join("..", "..", "..")
@@ -124,7 +124,7 @@ func sampleDocuments(t *testing.T) []func() *yaml.Node {
 	return out
 }
 
-// documentOf is the nth document of a file, or nil.
+// documentOf returns the nth document of a file, or nil.
 func documentOf(t *testing.T, raw []byte, number int) *yaml.Node {
 	t.Helper()
 	decoder := yaml.NewDecoder(bytes.NewReader(raw))
@@ -152,14 +152,14 @@ func valueAt(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// replacements are what people write in place of a value.
+// replacements are typical wrong values.
 var replacements = []string{
 	"", "~", "x", "X", "-1", "0", "1", "3", "1.5", "0.9", "1e3", "1e1.5", "0x10", "010", "99999999999", "1e30", "true", "no", "5m", "60", "-1h", "99999999h",
 	"10Gi", "50%", "-5%", `"7"`, `""`, "[]", "{}", "[1]", "{a: 1}", "RatioAtMost", "LowerIsBetter", "2026-01-02", "latency", "throughput", "a b", ".inf",
 	`"` + strings.Repeat("long", 100) + `"`,
 }
 
-// mistake makes one somewhere in the spec.
+// mistake changes one random place of the spec.
 func mistake(random *rand.Rand, document *yaml.Node) {
 	var all []*yaml.Node
 	var collect func(*yaml.Node)

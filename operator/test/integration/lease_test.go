@@ -36,7 +36,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// beside is another run of the same world, which wants the same node.
+// beside is another run of the same world that competes for the node.
 func (w *world) beside(name string) *world {
 	out := *w
 	out.run = &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, Spec: *w.run.Spec.DeepCopy()}
@@ -63,7 +63,7 @@ func (w *world) untilWaiting(texts ...string) {
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWaitingForLease, texts...)
 }
 
-// finish runs all blocks and the analysis.
+// finish simulates all blocks and the analysis.
 func (w *world) finish() {
 	w.t.Helper()
 	w.runBlocks(0, len(w.wave(0).Blocks))
@@ -71,7 +71,7 @@ func (w *world) finish() {
 	w.argoSays(executor.Name(w.run.Name, 0), "Succeeded", "")
 }
 
-// leaseOf is the lease of a node as the API server has it.
+// leaseOf returns the lease of a node from the API server.
 func (w *world) leaseOf(node string) lease.Lease {
 	w.t.Helper()
 	var object coordinationv1.Lease
@@ -87,7 +87,7 @@ func (w *world) leaseOf(node string) lease.Lease {
 
 func (w *world) untilReleased(node string) {
 	w.t.Helper()
-	w.until("nobody holds "+node, func() error {
+	w.until("no run holds "+node, func() error {
 		if current := w.leaseOf(node); current.Held() {
 			return fmt.Errorf("%s holds it", current.Holder)
 		}
@@ -107,7 +107,7 @@ func (w *world) untilHolds(node string) lease.Lease {
 	return current
 }
 
-// expire moves a lease into the past, as if nobody had renewed it for an hour.
+// expire moves the renewal time of a lease one hour into the past.
 func (w *world) expire(node string) {
 	w.t.Helper()
 	w.until("the lease of "+node+" is in the past", func() error {
@@ -120,7 +120,7 @@ func (w *world) expire(node string) {
 	})
 }
 
-// history is everything that ever happened to the leases and workflows of a world, in the order of the API server.
+// history holds all events of the leases and workflows of a world, in the order of the API server.
 type history struct {
 	mutex  sync.Mutex
 	states []state
@@ -177,8 +177,8 @@ func (h *history) add(w *world, event watch.Event) {
 	h.states = append(h.states, s)
 }
 
-// noOverlap checks the whole history of one node: tokens rise by one, nobody takes the node while a workflow of another
-// holder could run there, and every workflow begins and ends while its run holds the node. It returns the holders in order.
+// noOverlap checks the history of one node: tokens rise by one, no run acquires the node while a workflow of another
+// holder could run there, and every workflow starts and ends while its run holds the node. It returns the holders in order.
 func (h *history) noOverlap(t *testing.T) []string {
 	t.Helper()
 	h.mutex.Lock()
@@ -215,7 +215,7 @@ func (h *history) noOverlap(t *testing.T) []string {
 	return holders
 }
 
-func TestTwoRunsThatRaceForANodeNeverOverlap(t *testing.T) {
+func TestLease_CompetingRunsNeverOverlap(t *testing.T) {
 	first := newWorld(t, nil)
 	second := first.beside("rival")
 	history := first.watchHistory()
@@ -236,14 +236,14 @@ func TestTwoRunsThatRaceForANodeNeverOverlap(t *testing.T) {
 			winner, loser = second, first
 		}
 		if holder.Name == "" {
-			return errors.New("nobody has")
+			return errors.New("no run has it")
 		}
 		return nil
 	})
 	winner.untilStarted()
 	loser.untilWaiting(node+" is leased by "+first.namespace+"/"+winner.run.Name+" since ", "this run is next")
 
-	// The operator is killed in the middle of the wave, and another one comes.
+	// The operator is killed during the wave and replaced.
 	winner.runBlocks(0, 2)
 	operator.stop()
 	winner.runBlocks(2, 4)
@@ -277,14 +277,14 @@ func TestTwoRunsThatRaceForANodeNeverOverlap(t *testing.T) {
 	}
 }
 
-func TestRunsGetANodeInTheOrderTheyCame(t *testing.T) {
+func TestLease_RunsAcquireNodeInOrderOfCreation(t *testing.T) {
 	holder := newWorld(t, nil)
 	history := holder.watchHistory()
 	holder.must(admin.Create(holder.ctx, holder.template))
 	holder.create()
 	holder.untilStarted()
 	var queue []*world
-	// The API server keeps seconds: runs of the same second are served by their uid.
+	// Creation times have a resolution of a second; runs of the same second are ordered by uid.
 	for _, name := range []string{"zebra", "mule", "ant"} {
 		w := holder.beside(name)
 		w.create()
@@ -298,7 +298,7 @@ func TestRunsGetANodeInTheOrderTheyCame(t *testing.T) {
 			return nil
 		})
 	}
-	// One that could start elsewhere only holds up nobody.
+	// A run that could start elsewhere delays no other run.
 	other := holder.beside("elsewhere")
 	other.run.Spec.Placement.NodeSelector = map[string]string{"test": "nowhere"}
 	other.create()
@@ -316,7 +316,7 @@ func TestRunsGetANodeInTheOrderTheyCame(t *testing.T) {
 	}
 }
 
-func TestEveryEndingGivesTheNodeBack(t *testing.T) {
+func TestLease_EveryEndingReleasesNode(t *testing.T) {
 	type edit = func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)
 	endings := map[string]struct {
 		edit edit
@@ -374,7 +374,7 @@ func TestEveryEndingGivesTheNodeBack(t *testing.T) {
 	}
 }
 
-func TestANodeIsNotGivenBackWhileABlockRuns(t *testing.T) {
+func TestLease_IsHeldWhileBlockRuns(t *testing.T) {
 	w := started(t, nil)
 	node := w.node("node-a")
 	pod := w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning})
@@ -387,12 +387,12 @@ func TestANodeIsNotGivenBackWhileABlockRuns(t *testing.T) {
 	w.untilReleased(node)
 }
 
-func TestANodeForItselfIsTaintedWhileItIsHeld(t *testing.T) {
+func TestTaint_OfExclusiveNodeWhileHeld(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
 	})
 	node := w.node("node-a")
-	// What an operator that is gone left behind.
+	// A taint left by a previous operator.
 	w.setTaints(node, corev1.Taint{Key: lease.TaintKey, Value: "a-run-that-is-gone", Effect: corev1.TaintEffectNoSchedule})
 	w.untilTaint(node, "")
 
@@ -409,7 +409,7 @@ func TestANodeForItselfIsTaintedWhileItIsHeld(t *testing.T) {
 			t.Errorf("template %s tolerates the run's own taint: %v", template.Name, own)
 		}
 	}
-	// Somebody takes the taint away, and the operator is replaced: it is there again.
+	// The taint is removed and the operator replaced; the new operator restores it.
 	operator.stop()
 	w.setTaints(node)
 	operator, err = startOperator()
@@ -433,7 +433,7 @@ func (w *world) setTaints(name string, taints ...corev1.Taint) {
 	})
 }
 
-// untilTaint waits until exactly one run's taint is on a node; an empty uid is none.
+// untilTaint waits until the node has the taint of exactly one run; an empty uid means no taint.
 func (w *world) untilTaint(name, uid string) {
 	w.t.Helper()
 	w.until("the taint is of run "+uid, func() error {
@@ -454,10 +454,10 @@ func (w *world) untilTaint(name, uid string) {
 	})
 }
 
-// An author takes the operator's finalizer off a run and deletes it so that its workflow stays, which nobody would stop any more.
-func TestARunThatIsDeletedBehindTheOperatorsBackKeepsNoNode(t *testing.T) {
+// A user removes the operator's finalizer from a run and deletes it with its workflow orphaned. No controller would stop the workflow.
+func TestDelete_RunWithoutFinalizerReleasesNode(t *testing.T) {
 	for sentence, behind := range map[string]func(w *world){
-		"what collects garbage has not seen it yet": func(*world) {},
+		"before garbage collection": func(*world) {},
 		"and it is gone": func(w *world) {
 			w.until("the run is gone", func() error {
 				run := &assayv1alpha1.BenchmarkRun{}
@@ -511,9 +511,9 @@ func TestARunThatIsDeletedBehindTheOperatorsBackKeepsNoNode(t *testing.T) {
 	}
 }
 
-// A run loses its node in the worst way: its operator dies, somebody deletes it by force, and its pod is on a machine that
-// nobody can reach.
-func TestATakeoverWaitsForThePodsAndFencesTheVictim(t *testing.T) {
+// Worst case of a lost node: the operator of the run dies, the run is deleted by force, and its pod is on an unreachable
+// machine.
+func TestTakeover_WaitsForPodsAndFencesVictim(t *testing.T) {
 	victim := started(t, nil)
 	node := victim.node("node-a")
 	held := victim.untilHolds(node)
@@ -547,7 +547,7 @@ func TestATakeoverWaitsForThePodsAndFencesTheVictim(t *testing.T) {
 		t.Errorf("token %d after %d", got.Token, held.Token)
 	}
 
-	// The end is in the victim's ledger, and what its pod measures afterwards is rejected by name.
+	// The end of the lease is in the victim's ledger, and later attempts of its pod are rejected by name.
 	leases, _, err := ledger.ReadLeases(victim.ctx, ledgerOfVictim)
 	victim.must(err)
 	if len(leases.Ends) != 1 || leases.Ends[0].Reason != lease.Expired || leases.Ends[0].Lease != *wave.Blocks[0].Lease {
@@ -568,7 +568,7 @@ func TestATakeoverWaitsForThePodsAndFencesTheVictim(t *testing.T) {
 	}
 }
 
-// writeLate leaves the attempts of a wave's last block in a ledger, as if they had been measured at a time.
+// writeLate writes the attempts of a wave's last block to a ledger, with a time.
 func writeLate(w *world, store store.Store, wave *record.Wave, when time.Time) []string {
 	w.t.Helper()
 	exp, err := ledger.ReadExperiment(w.ctx, store)
@@ -588,7 +588,7 @@ func writeLate(w *world, store store.Store, wave *record.Wave, when time.Time) [
 	return ids
 }
 
-func TestALeaseOfARunThatIsGoneEndsWithoutAnybodyWaiting(t *testing.T) {
+func TestLease_OfDeletedRunEndsWithoutWaitingRuns(t *testing.T) {
 	w := newWorld(t, nil)
 	node := w.node("node-a")
 	ghost := lease.Lease{Node: node}.TakenBy(lease.Holder{Namespace: w.namespace, Name: "ghost", UID: "1"}, true, lease.DefaultDuration,
@@ -602,7 +602,7 @@ func TestALeaseOfARunThatIsGoneEndsWithoutAnybodyWaiting(t *testing.T) {
 	w.untilTaint(node, "")
 }
 
-func TestAnOperatorMayNotStartAWaveUnderALeaseThatItLost(t *testing.T) {
+func TestLease_LostLeaseStartsNoWave(t *testing.T) {
 	w := started(t, nil)
 	node := w.node("node-a")
 	w.untilHolds(node)
@@ -613,7 +613,7 @@ func TestAnOperatorMayNotStartAWaveUnderALeaseThatItLost(t *testing.T) {
 		return nil
 	})
 	operator.stop()
-	// While the operator is away, the wave's workflow is lost and the node goes to another run.
+	// While the operator is stopped, the wave's workflow is lost and another run acquires the node.
 	wf, err := w.getWorkflow("scan-w000")
 	w.must(err)
 	w.must(admin.Delete(w.ctx, wf))
@@ -626,7 +626,7 @@ func TestAnOperatorMayNotStartAWaveUnderALeaseThatItLost(t *testing.T) {
 	operator, err = startOperator()
 	w.must(err)
 
-	// The wave is closed by an analysis; its blocks never run under the other run's lease.
+	// An analysis closes the wave; its blocks never run under the other run's lease.
 	w.until("the wave is analysed as it is", func() error { _, err := w.getWorkflow("scan-w000-a1"); return err })
 	if _, err := w.getWorkflow("scan-w000"); err == nil {
 		t.Error("the wave was started under a lease that is lost")
@@ -634,7 +634,7 @@ func TestAnOperatorMayNotStartAWaveUnderALeaseThatItLost(t *testing.T) {
 	w.untilEvent("LeaseLost", node)
 }
 
-func TestANodeThatIsCordonedMidwayIsLeft(t *testing.T) {
+func TestNode_CordonedDuringRunIsReleased(t *testing.T) {
 	w := started(t, nil)
 	first := w.node("node-a")
 	w.addNode("node-b", "4")
@@ -644,7 +644,7 @@ func TestANodeThatIsCordonedMidwayIsLeft(t *testing.T) {
 	w.cordon(first, true)
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning,
 		"node "+first+" is cordoned with 2 blocks to run")
-	// The block that runs there ends in peace.
+	// The running block is not interrupted.
 	w.runBlocks(2, 3)
 	w.deletePod(pod)
 	w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
@@ -655,7 +655,7 @@ func TestANodeThatIsCordonedMidwayIsLeft(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsNotReadyForLongIsLeft(t *testing.T) {
+func TestNode_NotReadyBeyondGraceIsReleased(t *testing.T) {
 	w := started(t, nil)
 	name := w.node("node-a")
 	w.bind(w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning}), name)
@@ -665,7 +665,7 @@ func TestANodeThatIsNotReadyForLongIsLeft(t *testing.T) {
 		LastTransitionTime: metav1.Now()}}
 	w.must(admin.Status().Update(w.ctx, &node))
 	w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
-	// Its pod may still run there, so nobody gets the node.
+	// Its pod may still run there, so the node stays leased.
 	w.argoSays("scan-w000", "Failed", "stopped")
 	if !w.leaseOf(name).Held() {
 		t.Error("the node was given back with a pod on it")
@@ -681,7 +681,7 @@ func (w *world) cordon(name string, value bool) {
 	w.must(admin.Patch(w.ctx, &node, client.MergeFrom(before)))
 }
 
-// bind puts a pod on a node, as the scheduler does.
+// bind assigns a pod to a node, as the scheduler does.
 func (w *world) bind(pod *corev1.Pod, node string) {
 	w.t.Helper()
 	w.must(admin.SubResource("binding").Create(w.ctx, pod, &corev1.Binding{
@@ -689,8 +689,8 @@ func (w *world) bind(pod *corev1.Pod, node string) {
 	}))
 }
 
-// Eight operators that each believe to be the only one take a node for eight runs at the same moment.
-func TestOfManyWhoTakeANodeAtOnceOneGetsIt(t *testing.T) {
+// Eight operators without leader election try to acquire a node for eight runs at the same time.
+func TestLease_ConcurrentAcquireHasOneWinner(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Suspend = ptr.To(true)
 	})
@@ -715,7 +715,7 @@ func TestOfManyWhoTakeANodeAtOnceOneGetsIt(t *testing.T) {
 	group.Wait()
 	won := slices.IndexFunc(outcomes[:], func(err error) bool { return err == nil })
 	if won < 0 {
-		t.Fatalf("nobody got the node: %v", outcomes)
+		t.Fatalf("no run got the node: %v", outcomes)
 	}
 	for i, err := range outcomes {
 		if i != won && !apierrors.IsConflict(err) {
@@ -733,8 +733,8 @@ func TestOfManyWhoTakeANodeAtOnceOneGetsIt(t *testing.T) {
 	})
 }
 
-// Whatever the planner believed: the last check before a wave exists is against the API server.
-func TestAWaveUnderATokenThatIsNotInForceIsRefused(t *testing.T) {
+// The last check before a wave is created reads the API server, independently of the planner's cache.
+func TestLease_WaveUnderStaleTokenIsRejected(t *testing.T) {
 	w := started(t, nil)
 	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
 	w.must(err)
@@ -762,7 +762,7 @@ func TestAWaveUnderATokenThatIsNotInForceIsRefused(t *testing.T) {
 	}
 }
 
-func TestARunWithoutALeaseKeepsOffANodeThatAnotherHasForItself(t *testing.T) {
+func TestLease_RunWithoutLeaseAvoidsExclusiveNode(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
 	})

@@ -20,15 +20,15 @@ import (
 	"assay.dev/assay/operator/internal/executor/argo"
 )
 
-// Whatever is wrong with the object store, a run says which and what to do, and goes on once it is repaired.
-func TestARunSaysWhatIsWrongWithItsLedgerAndGoesOn(t *testing.T) {
+// A run reports every fault of the object store with its remedy, and continues once it is repaired.
+func TestLedgerFault_IsReportedAndRecovered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err    error
 		reason string
 		says   []string
 	}{
 		"a store that is down":           {storeError(t, "http://127.0.0.1:1", nil), assayv1alpha1.ReasonLedgerUnreachable, []string{"connection refused", "start the store"}},
-		"a store that answers 503":       {answering(t, http.StatusServiceUnavailable, "SlowDown"), assayv1alpha1.ReasonLedgerUnreachable, []string{"HTTP 503", "look at the store's own logs"}},
+		"a store that answers 503":       {answering(t, http.StatusServiceUnavailable, "SlowDown"), assayv1alpha1.ReasonLedgerUnreachable, []string{"HTTP 503", "read the store's logs"}},
 		"an access key that is unknown":  {answering(t, http.StatusForbidden, "InvalidAccessKeyId"), assayv1alpha1.ReasonLedgerCredentials, []string{"correct the access key in the ledger's Secret"}},
 		"a secret key that is wrong":     {answering(t, http.StatusForbidden, "SignatureDoesNotMatch"), assayv1alpha1.ReasonLedgerCredentials, []string{"correct the secret key"}},
 		"a bucket that may not be used":  {answering(t, http.StatusForbidden, "AccessDenied"), assayv1alpha1.ReasonLedgerDenied, []string{"s3:PutObject"}},
@@ -53,9 +53,9 @@ func TestARunSaysWhatIsWrongWithItsLedgerAndGoesOn(t *testing.T) {
 	}
 }
 
-// While the store hangs for every run, those that need no store go on: leases are renewed, a run that is cancelled is stopped, and
-// one that is deleted goes. More runs hang than are looked at together.
-func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
+// While the store hangs for many runs, runs that need no store are reconciled: leases are renewed, a cancelled run is stopped, and
+// a deleted one is removed. More runs hang than there are reconcile workers.
+func TestLedgerFault_HangingStoreBlocksNoOtherRun(t *testing.T) {
 	w := started(t, nil)
 	node := w.namespace + "-node-a"
 	held := w.untilHolds(node)
@@ -80,7 +80,7 @@ func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
 	w.until("the run is gone", func() error { return w.gone(run) })
 }
 
-// storeError is what a store at an endpoint really fails with.
+// storeError returns the error of a real client for an endpoint.
 func storeError(t *testing.T, endpoint string, ca []byte) error {
 	t.Helper()
 	opened, err := store.Open(t.Context(), "s3://assay?endpoint="+endpoint,
@@ -104,7 +104,7 @@ func answering(t *testing.T, status int, code string) error {
 	return storeError(t, server.URL, nil)
 }
 
-// overwriting is what a store fails with that ignores the conditions of writes.
+// overwriting returns the error for a store that ignores preconditions of writes.
 func overwriting(t *testing.T) error {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `"x"`) }))
@@ -124,7 +124,7 @@ func untrusted(t *testing.T) error {
 	return storeError(t, server.URL, nil)
 }
 
-// background is a context for what is put back after a test, whose own is over then.
+// background is a context for cleanup, because the test's context has ended by then.
 func background(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }
 
 // established reports whether the API server serves a CRD.

@@ -15,16 +15,16 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// forgetManagers takes from the API server who owns which field of the run, as whoever may change a run may do: what the operator leaves
-// out of what it applies is then not taken away.
+// forgetManagers removes the managed fields of the run, as any user with write access may do. An apply that omits a field then no longer
+// removes it.
 func (w *world) forgetManagers() {
 	w.t.Helper()
 	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]`))
 	w.must(admin.Patch(w.ctx, w.get(), patch))
 }
 
-// Else the run would be suspended for the operator for ever, and its budget never end.
-func TestAStatusIsWholeWhoeverOwnsItsFields(t *testing.T) {
+// Otherwise the run would stay suspended for the operator, and its budget never end.
+func TestStatus_IsCompleteWithoutFieldOwnership(t *testing.T) {
 	w := started(t, nil)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = ptr.To(true) })
 	w.untilCondition(assayv1alpha1.ConditionSuspended, metav1.ConditionTrue, assayv1alpha1.ReasonSuspended)
@@ -36,11 +36,11 @@ func TestAStatusIsWholeWhoeverOwnsItsFields(t *testing.T) {
 	}
 }
 
-// Else it would never go, and the operator try without end.
-func TestARunGoesWhoeverOwnsItsFinalizer(t *testing.T) {
+// Otherwise the deletion would never finish, and the operator retry for ever.
+func TestFinalizer_IsRemovedWithoutFieldOwnership(t *testing.T) {
 	for name, hostile := range map[string]func(*world){
 		"who made it wrote the finalizer": func(w *world) { w.run.Finalizers = []string{plan.Finalizer} },
-		"nobody owns anything":            func(*world) {},
+		"no field has an owner":           func(*world) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
@@ -60,8 +60,8 @@ func TestARunGoesWhoeverOwnsItsFinalizer(t *testing.T) {
 	}
 }
 
-// An operator that does not lead any more has read what its successor has replaced since.
-func TestAStatusThatWasDecidedOnAnotherIsRefused(t *testing.T) {
+// An operator that lost the leadership decides on a version that its successor has replaced.
+func TestStatus_WriteOnStaleVersionIsRejected(t *testing.T) {
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	read := w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)

@@ -13,7 +13,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// series are the lines of the operator's metrics that speak of the test's namespace and hold every text.
+// series returns the lines of the operator's metrics for the test's namespace that contain every text.
 func (w *world) series(texts ...string) []string {
 	w.t.Helper()
 	families, err := operator.registry.Gather()
@@ -47,7 +47,7 @@ func (w *world) untilSeries(want int, texts ...string) {
 	})
 }
 
-func TestMetricsFollowARunFromItsLeaseToItsEnd(t *testing.T) {
+func TestMetrics_FollowRunFromLeaseToEnd(t *testing.T) {
 	w := started(t, nil)
 	w.untilSeries(1, "assay_lease_held{", `node="`+w.namespace+`-node-a"`, `run="scan"`)
 	w.untilSeries(1, "assay_run_info{", `phase="Running"`, `template="pir-scan"`, `verdict="None"`)
@@ -69,7 +69,7 @@ func TestMetricsFollowARunFromItsLeaseToItsEnd(t *testing.T) {
 	w.untilSeries(1, "assay_node_noise_trials{", "-node-a", "} 96")
 	w.untilSeries(0, "assay_lease_held{")
 
-	// Another operator shows the same, from the ledger.
+	// A replacement of the operator reports the same metrics, from the ledger.
 	results := func() []string {
 		return append(w.series("assay_result"),
 			append(w.series("assay_comparison"), append(w.series("assay_gate_e"), w.series("assay_node_noise")...)...)...)
@@ -79,7 +79,7 @@ func TestMetricsFollowARunFromItsLeaseToItsEnd(t *testing.T) {
 	var err error
 	operator, err = startOperator()
 	w.must(err)
-	w.until("the new operator shows what the old one showed", func() error {
+	w.until("the new operator reports the metrics of the old one", func() error {
 		if diff := cmp.Diff(before, results()); diff != "" {
 			return fmt.Errorf("-before +after:\n%s", diff)
 		}
@@ -93,7 +93,7 @@ func TestMetricsFollowARunFromItsLeaseToItsEnd(t *testing.T) {
 	w.untilSeries(0, `run="scan"`)
 }
 
-func TestMetricsOfARunThatWaits(t *testing.T) {
+func TestMetrics_OfWaitingRun(t *testing.T) {
 	first := started(t, nil)
 	second := first.beside("later")
 	second.create()

@@ -24,12 +24,12 @@ import (
 	"assay.dev/assay/operator/internal/executor/argo"
 )
 
-// mutants is how many specs are spoilt, each from a seed of its own.
+// mutants is the number of mutated specs, each with its seed.
 const mutants = 60
 
-// Specs that are sound but for one or two places: whatever stands there, nobody panics, who refuses it names a field, and nothing is left
-// of it once it is deleted.
-func TestMutatedSpecsAreRefusedByFieldAndLeaveNothing(t *testing.T) {
+// Valid specs with one or two mutated places must not cause a panic. A rejection names a field, and deleting the run leaves no
+// object.
+func TestMutatedSpecs_AreRejectedByFieldAndLeaveNoObjects(t *testing.T) {
 	w := newWorld(t, nil)
 	var created []*unstructured.Unstructured
 	what := map[string]string{}
@@ -78,13 +78,13 @@ func TestMutatedSpecsAreRefusedByFieldAndLeaveNothing(t *testing.T) {
 	if got := panics(t); got > 0 {
 		t.Errorf("the operator panicked %g times", got)
 	}
-	// And who comes next is served.
+	// A following valid run is reconciled.
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
 	w.until("a sound run starts", func() error { _, err := w.getWorkflow("scan-w000"); return err })
 }
 
-// fieldPath is how a field is written: spec.gates[0].bound.
+// fieldPath formats a path as in messages: spec.gates[0].bound.
 var fieldPath = regexp.MustCompile(`\b(spec|template|metadata)(\.[a-zA-Z]+|\b)`)
 
 func namesAField(err error) bool {
@@ -109,7 +109,7 @@ func left(w *world) error {
 		got = append(got, "Workflow "+one.Name)
 	}
 	for _, one := range maps.Items {
-		// Nobody collects what is owned here; the API server alone does not.
+		// The test environment has no garbage collector, so delete owned objects here.
 		if one.Name != "kube-root-ca.crt" && len(one.OwnerReferences) == 0 {
 			got = append(got, "ConfigMap "+one.Name)
 		}
@@ -120,7 +120,7 @@ func left(w *world) error {
 	return nil
 }
 
-// panics is how often a reconciler did, since the process began.
+// panics counts the panics of reconcilers since the process started.
 func panics(t *testing.T) (count float64) {
 	t.Helper()
 	families, err := crmetrics.Registry.Gather()
@@ -137,7 +137,7 @@ func panics(t *testing.T) (count float64) {
 	return count
 }
 
-// place is a value inside an object, and how to replace or drop it.
+// place is a value inside an object, with functions to replace or remove it.
 type place struct {
 	path  string
 	value any
@@ -145,13 +145,13 @@ type place struct {
 	drop  func()
 }
 
-// mutate spoils a sound run in one or two places, and reports how.
+// mutate changes a valid run in one or two places, and describes the change.
 func mutate(t *testing.T, w *world, seed uint64) (*unstructured.Unstructured, string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
 	spec := w.run.Spec.DeepCopy()
 	spec.TemplateRef, spec.Template = nil, w.template.Spec.DeepCopy()
-	// Those that are sound still wait for a node for ever.
+	// Valid mutants wait for a node indefinitely.
 	spec.Placement.NodeSelector = map[string]string{"nowhere": w.namespace}
 	raw, err := json.Marshal(spec)
 	w.must(err)
@@ -221,8 +221,8 @@ func spoil(random *rand.Rand, at place) string {
 	return say("null", nil)
 }
 
-// The mutations themselves come again with their seed.
-func TestTheSameSeedIsTheSameMutant(t *testing.T) {
+// A seed determines its mutation.
+func TestMutate_SameSeedGivesSameMutant(t *testing.T) {
 	w := newWorld(t, nil)
 	for seed := range uint64(20) {
 		first, did := mutate(t, w, seed)
@@ -235,14 +235,14 @@ func TestTheSameSeedIsTheSameMutant(t *testing.T) {
 	}
 }
 
-// One object that Go cannot read keeps the operator from listing any: the API server has to refuse what the schema's type alone lets in.
-func TestTimesAndQuantitiesThatNobodyCanReadAreRefused(t *testing.T) {
+// A list fails if Go cannot decode one of its objects, so the API server must reject values that the schema type alone allows.
+func TestAPIServer_UnreadableTimesAndQuantitiesAreRejected(t *testing.T) {
 	w := newWorld(t, nil)
 	for name, tc := range map[string]struct{ field, patch string }{
-		"a time that is none":           {"spec.budget.wallClock", `{"budget":{"wallClock":"../../etc"}}`},
+		"an invalid time":               {"spec.budget.wallClock", `{"budget":{"wallClock":"../../etc"}}`},
 		"a time that overflows":         {"spec.budget.wallClock", `{"budget":{"wallClock":"99999999999h"}}`},
 		"a negative time":               {"spec.budget.wallClock", `{"budget":{"wallClock":"-1s"}}`},
-		"a timeout that is none":        {"spec.template.trialTimeout", `{"template":{"image":"a","trialTimeout":"soon"}}`},
+		"an invalid timeout":            {"spec.template.trialTimeout", `{"template":{"image":"a","trialTimeout":"soon"}}`},
 		"a quantity with half a power":  {"spec.placement.memory", `{"placement":{"memory":"1e1.5"}}`},
 		"a minimum with half a power":   {"minimum", `{"template":{"image":"a","parameters":[{"name":"a","minimum":"1e1.5"}]}}`},
 		"a quantity beyond all numbers": {"spec.placement.memory", `{"placement":{"memory":"1e4000000000000000000000"}}`},

@@ -9,7 +9,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-func TestTheAPIServerRefusesOutputsThatCannotBeRead(t *testing.T) {
+func TestAPIServer_UnreadableOutputsAreRejected(t *testing.T) {
 	type template = assayv1alpha1.BenchmarkTemplateSpec
 	from := assayv1alpha1.MetricSource{Benchmark: "http_reqs", Field: "rate"}
 	cases := map[string]struct {
@@ -23,10 +23,10 @@ func TestTheAPIServerRefusesOutputsThatCannotBeRead(t *testing.T) {
 		"parity by default where there is no digest": {
 			func(t *template) { t.Parity = "" }, "only an AssayResult can have a parity digest",
 		},
-		"a source of what the program reports itself": {
+		"a source of a self-reported metric": {
 			func(t *template) { t.Output.Format = assayv1alpha1.AssayResult }, "an AssayResult names its metrics itself",
 		},
-		"a source of what the program reports itself, by default": {
+		"a source of a self-reported metric, by default": {
 			func(t *template) { t.Output = assayv1alpha1.Output{} }, "an AssayResult names its metrics itself",
 		},
 		"a figure of k6 without its name": {
@@ -42,7 +42,7 @@ func TestTheAPIServerRefusesOutputsThatCannotBeRead(t *testing.T) {
 			func(t *template) {
 				t.Output = assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput, Path: "/tmp/criterion"}
 			},
-			"relative to the trial's own",
+			"relative to that of the trial",
 		},
 		"an argument that is no flag": {
 			func(t *template) { t.Parameters[0].Argument = "rows" }, "spec.parameters[0].argument",
@@ -50,7 +50,7 @@ func TestTheAPIServerRefusesOutputsThatCannotBeRead(t *testing.T) {
 		"a variable that is Assay's": {
 			func(t *template) { t.Parameters[0].Env = "ASSAY_TRIAL" }, "reserved for Assay",
 		},
-		"a variable that is none": {
+		"an invalid variable name": {
 			func(t *template) { t.Parameters[0].Env = "A=B" }, "spec.parameters[0].env",
 		},
 	}

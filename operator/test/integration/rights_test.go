@@ -33,20 +33,20 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 )
 
-// operatorUser is the ServiceAccount that config/rbac/nodes_policy.yaml speaks of.
+// operatorUser is the ServiceAccount in config/rbac/nodes_policy.yaml.
 const operatorUser = "system:serviceaccount:" + leaseNamespace + ":assay-operator"
 
-// scopedUser is another operator's, which has rights in one run namespace only.
+// scopedUser is the ServiceAccount of another operator, with rights in one run namespace only.
 const scopedUser = "system:serviceaccount:" + leaseNamespace + ":assay-scoped"
 
-// granted is what config/rbac gives the operator: in the whole cluster, in each namespace with runs, and in its own.
+// granted holds the operator's rights from config/rbac: in the whole cluster, in each namespace with runs, and in its own namespace.
 var granted struct{ everywhere, runs, own []rbacv1.PolicyRule }
 
-// runsRole is granted.runs, to be bound in some namespaces or in all.
+// runsRole holds granted.runs, to be bound in some or all namespaces.
 const runsRole = "assay-operator-runs"
 
-// grant gives operatorUser what config/rbac says, in every namespace, and nothing else, so that a test fails when a right is
-// missing; and scopedUser the same without any run namespace.
+// grant gives operatorUser exactly the rights of config/rbac, in every namespace, so that a missing right fails a test; and
+// scopedUser the same without any run namespace.
 func grant() error {
 	var policy []client.Object
 	for _, name := range []string{"role.yaml", "leases_role.yaml", "leader_election_role.yaml", "nodes_policy.yaml",
@@ -119,7 +119,7 @@ func readConfig(name string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// right is a verb on a resource, in the operator's own namespace or anywhere else.
+// right is a verb on a resource, in the operator's own namespace or elsewhere.
 type right struct {
 	own                   bool
 	verb, group, resource string
@@ -133,14 +133,14 @@ func (r right) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", r.verb, r.resource, r.group, where))
 }
 
-// notAskedFor are rights that the API server asks for on behalf of another request, and no request shows.
+// notAskedFor are rights that the API server checks on behalf of another request, so that no request shows them.
 var notAskedFor = map[right]string{
 	{false, "update", "assay.dev", "benchmarkruns/finalizers"}: "admission (OwnerReferencesPermissionEnforcement, on in this suite) asks for it whenever an object owned by a run is made",
 	{false, "execute", "assay.dev", "benchmarkruns"}:           "config/rbac/runs_policy.yaml asks for it whenever a workflow of a run is made",
 	{true, "patch", "", "events"}:                              "an event of a leader that is like one before is counted up, which no suite waits for",
 }
 
-// usage is which rights the operator made use of while the suite ran.
+// usage records the rights that the operator used during the suite.
 type usage struct {
 	mutex  sync.Mutex
 	rights map[right]bool
@@ -148,10 +148,10 @@ type usage struct {
 
 var used = usage{rights: map[right]bool{}}
 
-// requests reads a request as the API server does.
+// requests parses a request as the API server does.
 var requests = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// watch notes what is asked for through a connection, and was not forbidden.
+// watch records the allowed requests of a connection.
 func (u *usage) watch(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -179,13 +179,13 @@ func (u *usage) note(info *request.RequestInfo, created bool) {
 	defer u.mutex.Unlock()
 	u.rights[one] = true
 	if created {
-		// An apply that makes an object needs both.
+		// An apply that creates an object needs both rights.
 		one.verb = "create"
 		u.rights[one] = true
 	}
 }
 
-// unused are the rights of config/rbac that nothing in the suite made use of.
+// unused returns the rights of config/rbac that the suite did not use.
 func (u *usage) unused() []string {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
@@ -207,9 +207,9 @@ func (u *usage) unused() []string {
 	return out
 }
 
-// A Role in its run namespace is all that an operator needs beside nodes, and what is in its own namespace: also while a node is held by
-// a run of a namespace that was taken from it.
-func TestAnOperatorOfOneNamespaceNeedsNoRightsInAnother(t *testing.T) {
+// Beside its rights on nodes and in its own namespace, an operator needs only a Role in its run namespace, also while a run of a namespace
+// that it no longer manages holds a node.
+func TestRights_OperatorOfOneNamespaceNeedsNoOthers(t *testing.T) {
 	operator.stop()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
@@ -251,8 +251,8 @@ func TestAnOperatorOfOneNamespaceNeedsNoRightsInAnother(t *testing.T) {
 	})
 }
 
-// Who reads the metrics says who he is, and the cluster allows it.
-func TestMetricsAreForWhomTheClusterAllows(t *testing.T) {
+// A scrape needs a token, and the cluster's authorization.
+func TestMetrics_NeedAuthorization(t *testing.T) {
 	w := newWorld(t, nil)
 	token := func(name string) string {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
@@ -268,7 +268,7 @@ func TestMetricsAreForWhomTheClusterAllows(t *testing.T) {
 	w.must(admin.Create(w.ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: name, RoleRef: roleRef("ClusterRole", name.Name), Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: "reader"}},
 	}))
-	// The certificate is the operator's own making.
+	// The certificate is self-signed by the operator.
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	ask := func(url, token string) (int, error) {
 		request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, url, nil)
@@ -293,10 +293,10 @@ func TestMetricsAreForWhomTheClusterAllows(t *testing.T) {
 		url, token string
 		want       int
 	}{
-		"nobody":                          {metrics, "", http.StatusUnauthorized},
-		"somebody with a made-up token":   {metrics, "made.up.token", http.StatusUnauthorized},
-		"somebody whom nobody allowed to": {metrics, other, http.StatusForbidden},
-		"nobody, without TLS":             {strings.Replace(metrics, "https", "http", 1), "", http.StatusBadRequest},
+		"no token":                      {metrics, "", http.StatusUnauthorized},
+		"an invalid token":              {metrics, "made.up.token", http.StatusUnauthorized},
+		"a token without authorization": {metrics, other, http.StatusForbidden},
+		"no token, without TLS":         {strings.Replace(metrics, "https", "http", 1), "", http.StatusBadRequest},
 	} {
 		if got, err := ask(tc.url, tc.token); err != nil || got != tc.want {
 			t.Errorf("%s is told HTTP %d, %v; want %d", who, got, err, tc.want)

@@ -27,7 +27,7 @@ spec:
   metrics: [{name: latency, unit: s, direction: LowerIsBetter}]
 `
 
-// create asks the API server to create what a person has written, and keeps nothing.
+// create sends a handwritten object to the API server as a dry run.
 func create(t *testing.T, namespace, text string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -38,7 +38,7 @@ func create(t *testing.T, namespace, text string) (*unstructured.Unstructured, e
 	return object, admin.Create(t.Context(), object, client.DryRunAll)
 }
 
-func TestTheAPIServerRefusesRolesThat(t *testing.T) {
+func TestAPIServer_RejectsRolesThat(t *testing.T) {
 	w := newWorld(t, nil)
 	cases := map[string]struct{ from, to, want string }{
 		"have no one with the result":      {", result: true", "", "the last role has result: true, and no other"},
@@ -73,7 +73,7 @@ func TestTheAPIServerRefusesRolesThat(t *testing.T) {
 	})
 }
 
-func TestAnArmsImageIsChecked(t *testing.T) {
+func TestAPIServer_ValidatesImageOfArm(t *testing.T) {
 	w := newWorld(t, nil)
 	run := w.run.DeepCopy()
 	run.Spec.Arms[1].Image = "lab/{{workflow.name}}:1"
@@ -82,7 +82,7 @@ func TestAnArmsImageIsChecked(t *testing.T) {
 	}
 }
 
-func TestDefaultsOfRolesAreThoseOfALocalRun(t *testing.T) {
+func TestDefaults_OfRolesAgree(t *testing.T) {
 	w := newWorld(t, nil)
 	created, err := create(t, w.namespace, servedTemplate)
 	if err != nil {

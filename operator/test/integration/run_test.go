@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-func TestARunReachesItsVerdict(t *testing.T) {
+func TestRun_ReachesVerdict(t *testing.T) {
 	w := started(t, nil)
 	run := w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted, "sha256:")
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning)
@@ -86,7 +86,7 @@ func TestARunReachesItsVerdict(t *testing.T) {
 	}
 }
 
-func TestAnOperatorThatIsReplacedGoesOn(t *testing.T) {
+func TestRun_ContinuesAfterOperatorIsReplaced(t *testing.T) {
 	w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.MaxNodes = 2
 	})
@@ -95,7 +95,7 @@ func TestAnOperatorThatIsReplacedGoesOn(t *testing.T) {
 	w.must(err)
 
 	operator.stop()
-	// What changes meanwhile must change nothing: the experiment is frozen, the lanes are chosen.
+	// Changes in the meantime have no effect, because the experiment is frozen and the lanes are chosen.
 	w.template.Spec.Command = []string{"/other"}
 	w.must(admin.Update(w.ctx, w.template))
 	w.addNode("node-0", "4")
@@ -124,7 +124,7 @@ func TestAnOperatorThatIsReplacedGoesOn(t *testing.T) {
 	}
 }
 
-func TestALostStatusIsRebuiltFromTheLedger(t *testing.T) {
+func TestRun_LostStatusIsRebuiltFromLedger(t *testing.T) {
 	w := started(t, nil)
 	w.runBlocks(0, 4)
 	w.analyze()
@@ -136,7 +136,7 @@ func TestALostStatusIsRebuiltFromTheLedger(t *testing.T) {
 		run.Status = assayv1alpha1.BenchmarkRunStatus{}
 		return admin.Status().Update(w.ctx, run)
 	}))
-	// Something happens to the run, so that it is looked at.
+	// Any event of the run triggers a reconcile.
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.TTLSecondsAfterFinished = ptr.To[int32](3600) })
 
 	after := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached).Status
@@ -149,7 +149,7 @@ func TestALostStatusIsRebuiltFromTheLedger(t *testing.T) {
 	}
 }
 
-func TestALostAnalysisIsMadeUpFor(t *testing.T) {
+func TestRun_LostAnalysisIsRepeated(t *testing.T) {
 	w := started(t, nil)
 	w.runBlocks(0, 4)
 	w.argoSays("scan-w000", "Failed", "exit handler failed: OOMKilled")
@@ -161,7 +161,7 @@ func TestALostAnalysisIsMadeUpFor(t *testing.T) {
 	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
 }
 
-func TestAnAnalysisThatNeverWorksEndsTheRun(t *testing.T) {
+func TestRun_EndsAfterRepeatedFailureOfAnalysis(t *testing.T) {
 	w := started(t, nil)
 	w.runBlocks(0, 4)
 	for _, name := range []string{"scan-w000", "scan-w000-a1", "scan-w000-a2", "scan-w000-a3"} {
@@ -171,7 +171,7 @@ func TestAnAnalysisThatNeverWorksEndsTheRun(t *testing.T) {
 	w.untilEvent(assayv1alpha1.ReasonAnalysisFailed, "")
 }
 
-func TestAWorkflowThatSomebodyDeletesIsStartedAgain(t *testing.T) {
+func TestRun_DeletedWorkflowIsRestarted(t *testing.T) {
 	w := started(t, nil)
 	w.runBlocks(0, 2)
 	first, err := w.getWorkflow("scan-w000")
@@ -191,8 +191,8 @@ func TestAWorkflowThatSomebodyDeletesIsStartedAgain(t *testing.T) {
 	}
 }
 
-// Argo deletes workflows and pods by rules of its own, and so may whoever administers it, at any time: the ledger has all that counts.
-func TestNothingIsLostWhenWorkflowsAndPodsVanishEarly(t *testing.T) {
+// Argo's retention or an administrator may delete workflows and pods at any time. The ledger has all required data.
+func TestRun_EarlyDeletionOfWorkflowsAndPodsLosesNothing(t *testing.T) {
 	cases := map[string]func(w *world, vanish func(name string)){
 		"before the analysis was seen": func(w *world, vanish func(string)) {
 			w.runBlocks(0, 4)
@@ -231,7 +231,7 @@ func TestNothingIsLostWhenWorkflowsAndPodsVanishEarly(t *testing.T) {
 			w.finish()
 			w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
 			vanish("scan-w000")
-			// Something happens to the run, so that it is looked at.
+			// Any event of the run triggers a reconcile.
 			w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.TTLSecondsAfterFinished = ptr.To[int32](3600) })
 			w.until("it was looked at", func() error {
 				if run := w.get(); run.Status.ObservedGeneration != run.Generation {
@@ -276,10 +276,10 @@ func TestNothingIsLostWhenWorkflowsAndPodsVanishEarly(t *testing.T) {
 	}
 }
 
-func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
+func TestRun_WorkflowOfEarlierRunIsNotAdopted(t *testing.T) {
 	w := newWorld(t, nil)
 	older := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{
-		// Something holds it for a while.
+		// A finalizer delays its deletion.
 		Namespace: w.namespace, Name: "scan-w000", Finalizers: []string{"test.assay.dev/held"},
 		Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy, executor.RunLabel: "scan", executor.RunUIDLabel: "earlier", executor.WaveLabel: "0"},
 	}}
@@ -293,7 +293,7 @@ func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
 			return err
 		}
 		if wf.DeletionTimestamp.IsZero() {
-			return errors.New("nobody has deleted it")
+			return errors.New("it is not deleted")
 		}
 		wf.Finalizers = nil
 		return admin.Update(w.ctx, wf)
@@ -310,9 +310,9 @@ func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
 	}
 }
 
-// A Go client writes a memory of "0" and a wallClock of "0s" where its author set neither, and the API server keeps what is
-// written: such a run is one with the defaults, also for an operator that comes later.
-func TestARunWithZerosThatItsClientWroteHasTheDefaults(t *testing.T) {
+// A Go client writes a memory of "0" and a wallClock of "0s" if its author set neither, and the API server stores them. Such a run has
+// the defaults, also for a later operator.
+func TestRun_ExplicitZerosOfGoClientAreDefaults(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement = assayv1alpha1.Placement{NodeSelector: spec.Placement.NodeSelector, Exclusive: assayv1alpha1.ExclusiveNode}
 		spec.Budget = assayv1alpha1.Budget{Trials: spec.Budget.Trials}

@@ -12,7 +12,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-func TestTheSamplesAreAccepted(t *testing.T) {
+func TestSamples_AreAccepted(t *testing.T) {
 	w := newWorld(t, nil)
 	paths, err := filepath.Glob(filepath.Join("..", "..", "config", "samples", "benchmark*.yaml"))
 	w.must(err)

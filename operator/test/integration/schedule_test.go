@@ -32,10 +32,10 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// scheduleClock is the operator's clock as far as schedules are concerned. A test sets it, and makes the operator look.
+// scheduleClock is the operator's clock for schedules. A test sets it and triggers a reconcile.
 var scheduleClock = clocktesting.NewFakePassiveClock(time.Now())
 
-// images are what the registry has.
+// images is the content of the fake registry.
 var images = &fakeRegistry{tags: map[string]schedule.Image{}}
 
 type fakeRegistry struct {
@@ -43,7 +43,7 @@ type fakeRegistry struct {
 	tags  map[string]schedule.Image
 }
 
-// Resolve implements what scheduled.History asks of its images.
+// Resolve implements the image lookup of scheduled.History.
 func (r *fakeRegistry) Resolve(_ context.Context, reference string) schedule.Image {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -56,14 +56,14 @@ func (r *fakeRegistry) push(reference string, image schedule.Image) {
 	r.tags[reference] = image
 }
 
-// nightly is a world with a schedule, which is due every hour.
+// nightly is a world with an hourly schedule.
 type nightly struct {
 	*world
 	schedule *assayv1alpha1.BenchmarkSchedule
 	began    time.Time
 }
 
-// build is a revision whose digest is made of its name, one hexadecimal letter.
+// build returns a revision whose digest repeats its name, one hexadecimal letter.
 func build(letter string) assayv1alpha1.Revision {
 	return assayv1alpha1.Revision{Revision: "commit-" + letter, Image: "registry.test/scan@sha256:" + strings.Repeat(letter, 64)}
 }
@@ -93,7 +93,7 @@ func newNightly(t *testing.T, edit func(*assayv1alpha1.BenchmarkScheduleSpec)) *
 		edit(&n.schedule.Spec)
 	}
 	n.push("a")
-	// Other tests leave it hours ahead.
+	// Other tests advance it by hours.
 	scheduleClock.SetTime(time.Now())
 	n.must(admin.Create(n.ctx, n.schedule))
 	n.began = n.schedule.CreationTimestamp.Truncate(time.Hour)
@@ -114,7 +114,7 @@ func (n *nightly) record(as client.Client, name, letter string) error {
 	})
 }
 
-// look makes the operator look at a schedule, as its timer would.
+// look triggers a reconcile of a schedule, as its timer would.
 func (n *nightly) look() {
 	n.t.Helper()
 	n.editSchedule(func(spec *assayv1alpha1.BenchmarkScheduleSpec) {
@@ -130,7 +130,7 @@ func (n *nightly) editSchedule(change func(*assayv1alpha1.BenchmarkScheduleSpec)
 	n.must(admin.Patch(n.ctx, s, client.MergeFrom(before)))
 }
 
-// hour lets the due time with this number come, from 1, once the operator has seen what was recorded before it: its cache lags.
+// hour advances the clock to a due time, counted from 1, once the operator's cache has the revisions recorded before it.
 func (n *nightly) hour(number int) {
 	n.t.Helper()
 	if n.schedule.Spec.Source.Type == assayv1alpha1.RevisionSource {
@@ -207,7 +207,7 @@ func (n *nightly) untilRun(number int) (*assayv1alpha1.BenchmarkRun, string) {
 	return &run, strings.Join(arms, " ")
 }
 
-// ends ends a run that measured nothing.
+// ends finishes a run without results.
 func (n *nightly) ends(run *assayv1alpha1.BenchmarkRun) {
 	n.t.Helper()
 	n.until("the run has ended", func() error {
@@ -224,20 +224,20 @@ func (n *nightly) ends(run *assayv1alpha1.BenchmarkRun) {
 	})
 }
 
-// measures plays a run to its end, as Argo and the runner do.
+// measures simulates a run to its end, in place of Argo and the runner.
 func (n *nightly) measures(run *assayv1alpha1.BenchmarkRun) {
 	n.t.Helper()
 	n.world.run = run
 	n.untilStarted()
 	n.finish()
 	n.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
-	// The next one may begin at once.
+	// The next one may start at once.
 	n.untilStatus(run.Name+" is recorded", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
 		return !slices.ContainsFunc(s.Active, func(one assayv1alpha1.ScheduledRun) bool { return one.Name == run.Name })
 	})
 }
 
-// history are the records of the namespace's series at batchSize=1,pendingDelta=0.
+// history returns the records of the namespace's series at batchSize=1,pendingDelta=0.
 func (n *nightly) history() []series.Record {
 	n.t.Helper()
 	kept := archive.Open(store.WithPrefix(s, archive.Prefix(n.namespace)))
@@ -253,7 +253,7 @@ func (n *nightly) history() []series.Record {
 	return nil
 }
 
-func TestAScheduleMeasuresATagWhenItNamesAnotherDigest(t *testing.T) {
+func TestSchedule_MeasuresTagWithNewDigest(t *testing.T) {
 	n := newNightly(t, nil)
 	n.must(admin.Create(n.ctx, n.template))
 	n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonWaiting, "the next run is due at")
@@ -303,7 +303,7 @@ func TestAScheduleMeasuresATagWhenItNamesAnotherDigest(t *testing.T) {
 	}
 }
 
-func TestAScheduleMeasuresWhatCIRecords(t *testing.T) {
+func TestSchedule_MeasuresRecordedRevisions(t *testing.T) {
 	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) {
 		recordedRevisions(spec)
 		spec.RevisionHistoryLimit = ptr.To[int32](2)
@@ -339,7 +339,7 @@ func TestAScheduleMeasuresWhatCIRecords(t *testing.T) {
 	n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonNothingNew, "no revision was recorded")
 }
 
-// ci is somebody who has the role assay-record in the namespace.
+// ci is a client with the role assay-record in the namespace.
 func (n *nightly) ci() client.Client {
 	n.t.Helper()
 	roles, err := readConfig("people.yaml")
@@ -357,7 +357,7 @@ func (n *nightly) ci() client.Client {
 	return ci
 }
 
-func TestCIRecordsRevisionsAndDoesNothingElse(t *testing.T) {
+func TestRecordRole_AllowsOnlyRevisions(t *testing.T) {
 	n := newNightly(t, recordedRevisions)
 	ci := n.ci()
 	n.must(n.record(ci, "scan-a", "a"))
@@ -383,7 +383,7 @@ func TestCIRecordsRevisionsAndDoesNothingElse(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnderWayWhenARunIsDue(t *testing.T) {
+func TestSchedule_ConcurrencyWithActiveRun(t *testing.T) {
 	for policy, check := range map[assayv1alpha1.ConcurrencyPolicy]func(*testing.T, *nightly, *assayv1alpha1.BenchmarkRun){
 		assayv1alpha1.ForbidConcurrent: func(t *testing.T, n *nightly, first *assayv1alpha1.BenchmarkRun) {
 			n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonRunActive, "waits for BenchmarkRun scan-1")
@@ -406,7 +406,7 @@ func TestWhatIsUnderWayWhenARunIsDue(t *testing.T) {
 				}
 				return nil
 			})
-			// A run that has not begun ends at once.
+			// A run that has not started ends at once.
 			n.untilRun(2)
 		},
 	} {
@@ -421,7 +421,7 @@ func TestWhatIsUnderWayWhenARunIsDue(t *testing.T) {
 	}
 }
 
-func TestASuspendedScheduleStartsNothingAndThenOnce(t *testing.T) {
+func TestSchedule_SuspendedStartsNothingThenOnce(t *testing.T) {
 	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) { spec.Suspend = ptr.To(true) })
 	n.hour(5)
 	n.untilScheduled(metav1.ConditionFalse, assayv1alpha1.ReasonSuspended)
@@ -433,7 +433,7 @@ func TestASuspendedScheduleStartsNothingAndThenOnce(t *testing.T) {
 	}
 }
 
-func TestOfTwoSchedulesOfOneSeriesTheOlderOneMeasures(t *testing.T) {
+func TestSchedule_OlderOfTwoWithOneSeriesMeasures(t *testing.T) {
 	n := newNightly(t, nil)
 	second := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "second"},
 		Spec: *n.schedule.Spec.DeepCopy()}
@@ -445,7 +445,7 @@ func TestOfTwoSchedulesOfOneSeriesTheOlderOneMeasures(t *testing.T) {
 	n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonWaiting)
 }
 
-func TestARunThatAPersonDeletesIsAGapAndItsNumberIsNotGivenAgain(t *testing.T) {
+func TestSchedule_DeletedRunIsGapAndNumberIsNotReused(t *testing.T) {
 	n := newNightly(t, nil)
 	n.hour(1)
 	run, _ := n.untilRun(1)
@@ -456,7 +456,7 @@ func TestARunThatAPersonDeletesIsAGapAndItsNumberIsNotGivenAgain(t *testing.T) {
 	n.untilRun(2)
 }
 
-func TestARunOfAScheduleHasTheLimitsOfItsNamespace(t *testing.T) {
+func TestSchedule_RunsHaveLimitsOfNamespace(t *testing.T) {
 	n := newNightly(t, nil)
 	n.must(client.IgnoreAlreadyExists(admin.Create(n.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: limitedNamespace}})))
 	template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: n.template.Name},
@@ -473,7 +473,7 @@ func TestARunOfAScheduleHasTheLimitsOfItsNamespace(t *testing.T) {
 	n.must(admin.Delete(n.ctx, limited))
 }
 
-func TestAStoreThatIsAwayLosesNoPoint(t *testing.T) {
+func TestSchedule_StoreOutageLosesNoPoint(t *testing.T) {
 	n := newNightly(t, nil)
 	n.must(admin.Create(n.ctx, n.template))
 	n.hour(1)
@@ -499,9 +499,9 @@ func TestAStoreThatIsAwayLosesNoPoint(t *testing.T) {
 	}
 }
 
-// Due times come and go while the store is away, and revisions with them. What was due first waits for it, the newest revision is measured
-// at the next due time, and no number is given twice.
-func TestAStoreThatIsAwayForADayLosesNoPoint(t *testing.T) {
+// Due times and revisions pass during an outage of the store. The run that was due first waits for the store, the newest revision is
+// measured at the next due time, and no number is used twice.
+func TestSchedule_StoreOutageOfADayLosesNoPoint(t *testing.T) {
 	n := newNightly(t, nil)
 	n.must(admin.Create(n.ctx, n.template))
 	n.hour(1)
@@ -538,7 +538,7 @@ func TestAStoreThatIsAwayForADayLosesNoPoint(t *testing.T) {
 	}
 }
 
-// nights pretends that so many nights before the first run found the anchor's level, each of a build of its own.
+// nights writes a history in which the given number of nights before the first run had the anchor's level, each with another build.
 func (n *nightly) nights(count int) {
 	n.t.Helper()
 	kept := archive.Open(store.WithPrefix(s, archive.Prefix(n.namespace)))
@@ -559,7 +559,7 @@ func (n *nightly) nights(count int) {
 	n.must(kept.Append(n.ctx, added))
 }
 
-// alerts are the events of confirmed changes.
+// alerts returns the events of confirmed changes.
 func (n *nightly) alerts() []corev1.Event { return n.events("ChangeConfirmed") }
 
 func (n *nightly) events(reason string) []corev1.Event {
@@ -569,7 +569,7 @@ func (n *nightly) events(reason string) []corev1.Event {
 	return slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return e.Reason != reason })
 }
 
-func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
+func TestSchedule_SuspicionBecomesChangeWithOneAlert(t *testing.T) {
 	n := newNightly(t, nil)
 	n.must(admin.Create(n.ctx, n.template))
 	n.hour(1)
@@ -595,7 +595,7 @@ func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
 	}
 	n.measures(confirming)
 
-	n.until("somebody is told, once", func() error {
+	n.until("one alert is sent", func() error {
 		events := n.alerts()
 		if len(events) != 1 || events[0].InvolvedObject.Name != n.schedule.Name || events[0].Type != corev1.EventTypeWarning ||
 			!strings.Contains(events[0].Message, "regression confirmed, change "+status.Suspicion+" of series scan") {
@@ -630,8 +630,8 @@ func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
 	})
 }
 
-// located is a change that was confirmed between the revisions b and f of a schedule that locates changes. CI recorded c, d and e between
-// them, of which d is the first slow one.
+// located sets up a change that was confirmed between the revisions b and f of a schedule that locates changes. CI recorded c, d and e
+// between them, of which d is the first slow one.
 func located(t *testing.T) *nightly {
 	t.Helper()
 	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) {
@@ -670,7 +670,7 @@ func located(t *testing.T) *nightly {
 	return n
 }
 
-// wave plays the run with this number, which is a wave of a search, to its end, and returns the revisions that it had.
+// wave simulates the run with this number, a wave of a search, to its end, and returns its revisions.
 func (n *nightly) wave(number int) string {
 	n.t.Helper()
 	run, arms := n.untilRun(number)
@@ -683,7 +683,7 @@ func (n *nightly) wave(number int) string {
 	return arms
 }
 
-func TestAConfirmedChangeIsLocatedByItsSchedule(t *testing.T) {
+func TestSchedule_LocatesConfirmedChange(t *testing.T) {
 	n := located(t)
 	status := n.untilStatus("the change is being located", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return s.Locating != "" })
 	number, before := 4, len(n.history())
@@ -738,7 +738,7 @@ func TestAConfirmedChangeIsLocatedByItsSchedule(t *testing.T) {
 	})
 }
 
-func TestAWaveThatAPersonDeletesIsMeasuredAgain(t *testing.T) {
+func TestSchedule_DeletedSearchWaveIsRepeated(t *testing.T) {
 	n := located(t)
 	run, arms := n.untilRun(4)
 	n.must(admin.Delete(n.ctx, run))
@@ -762,7 +762,7 @@ func TestAWaveThatAPersonDeletesIsMeasuredAgain(t *testing.T) {
 			return s.Locating == "" && len(s.Active) == 0
 		})
 		events := n.events("ChangeNotLocated")
-		if len(events) != 1 || !strings.Contains(events[0].Message, "locates changes no more") {
+		if len(events) != 1 || !strings.Contains(events[0].Message, "no longer locates changes") {
 			t.Errorf("told %+v", events)
 		}
 		book, err := kept.Book(n.ctx)
@@ -773,7 +773,7 @@ func TestAWaveThatAPersonDeletesIsMeasuredAgain(t *testing.T) {
 	})
 }
 
-func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
+func TestSchedule_InvalidSpecIsRejected(t *testing.T) {
 	n := newNightly(t, nil)
 	type spec = assayv1alpha1.BenchmarkScheduleSpec
 	for name, tc := range map[string]struct {
@@ -784,13 +784,13 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 		"a source with another's member": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Source.Time = s.Spec.Source.Image }, "time belongs to type Time"},
 		"revisions of an image":          {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Source.Revisions = &assayv1alpha1.RecordedRevisions{} }, "revisions belongs to type Revisions"},
 		"a time zone in the expression":  {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "CRON_TZ=UTC 0 2 * * *" }, "into timeZone"},
-		"an interval":                    {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "@every 1h" }, "@every has no times"},
+		"an interval":                    {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "@every 1h" }, "@every has no fixed due times"},
 		"the machine's time zone":        {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.TimeZone = "Local" }, "name the time zone"},
 		"an arm of another name":         {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Name = "new" }, "have one arm, head"},
 		"two arms": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.RunTemplate.Spec.Arms = append(s.Spec.RunTemplate.Spec.Arms, assayv1alpha1.Arm{Name: "other", Baseline: true})
 		}, "have one arm, head"},
-		"an image of its own": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Image = "a:b" }, "the source of the schedule sets its image"},
+		"an image of an arm": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Image = "a:b" }, "the source of the schedule sets its image"},
 		"runs that delete themselves": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.RunTemplate.Spec.TTLSecondsAfterFinished = ptr.To[int32](1)
 		}, "limit its history"},
@@ -834,8 +834,8 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 	})
 }
 
-// What was made before an interruption is known again by what the API server makes of it, not by what was sent.
-func TestARunOfAScheduleThatWasMadeBeforeIsItsOwn(t *testing.T) {
+// A run created before an interruption is recognized by its stored form, which has the API server's defaults, and not by the form sent.
+func TestSchedule_RunCreatedBeforeRestartIsRecognized(t *testing.T) {
 	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) { spec.Suspend = ptr.To(true) })
 	arms := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: build("a")}, {Arm: points.Head, Revision: build("b")}}
 	searched := []assayv1alpha1.ScheduledArm{{Arm: bisect.Arm(0), Revision: build("a")}, arms[1]}

@@ -10,10 +10,10 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// errHangs makes operations last until their caller gives up.
+// errHangs makes operations block until their context ends.
 var errHangs = errors.New("the store hangs")
 
-// flakyStore is an object store that can go away for a namespace.
+// flakyStore is an object store that can fail for a namespace.
 type flakyStore struct {
 	store.Store
 	mutex  sync.Mutex

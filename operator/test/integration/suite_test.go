@@ -46,9 +46,9 @@ import (
 	"assay.dev/assay/operator/test/attacks"
 )
 
-// The suite's cluster. Every test has a namespace and nodes of its own.
+// The suite's cluster. Every test has a separate namespace and separate nodes.
 var (
-	// admin may do everything; operatorConfig only what config/rbac says; scopedConfig that in the namespaces that a test names.
+	// admin has all rights; operatorConfig those of config/rbac; scopedConfig the same in the namespaces that a test names.
 	admin                                     client.Client
 	operatorConfig, scopedConfig, adminConfig *rest.Config
 	s                                         *flakyStore
@@ -57,7 +57,7 @@ var (
 
 var suiteContext = context.Background()
 
-// argoCRDs are Argo's own, as the chart installs them.
+// argoCRDs are Argo's CRDs, as the chart installs them.
 var argoCRDs = filepath.Join("..", "..", "..", "charts", "assay", "third_party", "argo-workflows")
 
 func TestMain(m *testing.M) { os.Exit(runSuite(m)) }
@@ -68,7 +68,7 @@ func runSuite(m *testing.M) int {
 			"KUBEBUILDER_ASSETS=$(bin/cluster build --print-dir etcd kube-apiserver kubectl)")
 		return 1
 	}
-	// Errors only: what a test expects is in its own words.
+	// Log errors only, because tests report the rest.
 	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr), zap.Level(zapcore.ErrorLevel)))
 	environment := &envtest.Environment{
 		CRDDirectoryPaths: []string{
@@ -78,7 +78,7 @@ func runSuite(m *testing.M) int {
 		},
 		ErrorIfCRDPathMissing: true,
 	}
-	// As clusters have it on that do not trust everybody who may make objects.
+	// Enabled, as on clusters with untrusted users.
 	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	if err := start(environment); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -86,9 +86,9 @@ func runSuite(m *testing.M) int {
 	}
 	code := m.Run()
 	operator.stop()
-	// Only the whole suite can tell that a right is not needed.
+	// Only a run of the whole suite can show that a right is unused.
 	if got := used.unused(); code == 0 && flag.Lookup("test.run").Value.String() == "" && len(got) > 0 {
-		fmt.Fprintf(os.Stderr, "config/rbac gives the operator rights that nothing here uses: take them away, or show in a test what they are "+
+		fmt.Fprintf(os.Stderr, "config/rbac grants the operator rights that the suite does not use: remove them, or add a test that needs "+
 			"for:\n  %s\n", strings.Join(got, "\n  "))
 		code = 1
 	}
@@ -146,10 +146,10 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// leaseNamespace is where the leases of nodes are.
+// leaseNamespace is the namespace of the nodes' leases.
 const leaseNamespace = "assay-system"
 
-// limitedNamespace is the one that has limits.
+// limitedNamespace is the namespace with limits.
 const limitedNamespace = "limited"
 
 // nodeGrace is short, so that a test can wait for it.
@@ -176,10 +176,10 @@ type runningOperator struct {
 	registry *prometheus.Registry
 }
 
-// metricsAddress is where the operator of the moment answers to who may read its metrics.
+// metricsAddress is the metrics endpoint of the current operator.
 var metricsAddress string
 
-// freeAddress is a port that nobody listened on a moment ago.
+// freeAddress returns an address with an unused port.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -194,10 +194,10 @@ const storeTimeout = 2 * time.Second
 // argoPause is short, so that a test can wait for it.
 const argoPause = 200 * time.Millisecond
 
-// startOperator starts one that looks after every namespace.
+// startOperator starts an operator of all namespaces.
 func startOperator() (*runningOperator, error) { return startOperatorFor(operatorConfig) }
 
-// startOperatorFor starts one that looks after some namespaces, and takes turns with others.
+// startOperatorFor starts an operator of some namespaces, with leader election.
 func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOperator, error) {
 	manager, err := newManager(connection, namespaces)
 	if err != nil {

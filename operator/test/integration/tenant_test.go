@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/apply"
 )
 
-// axes are a sweep of so many axes with so many values each.
+// axes returns a sweep with a number of axes and a number of values each.
 func axes(count, size int) func(*assayv1alpha1.BenchmarkRunSpec) {
 	return func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Sweep = &assayv1alpha1.Sweep{}
@@ -30,7 +30,7 @@ func axes(count, size int) func(*assayv1alpha1.BenchmarkRunSpec) {
 	}
 }
 
-// builds are so many arms with so many builds each, at so many values.
+// builds returns a number of arms with a number of builds each, at a number of values.
 func builds(arms, builds, values int) func(*assayv1alpha1.BenchmarkRunSpec) {
 	return func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		axes(1, values)(spec)
@@ -45,7 +45,7 @@ func builds(arms, builds, values int) func(*assayv1alpha1.BenchmarkRunSpec) {
 	}
 }
 
-func TestWhatATenantMustNotAskForIsRefusedByTheAPIServer(t *testing.T) {
+func TestAPIServer_RejectsForbiddenFieldsOfTenants(t *testing.T) {
 	toleration := func(toleration corev1.Toleration) func(*assayv1alpha1.BenchmarkRunSpec) {
 		return func(spec *assayv1alpha1.BenchmarkRunSpec) {
 			spec.Placement.Tolerations = []corev1.Toleration{toleration}
@@ -56,7 +56,7 @@ func TestWhatATenantMustNotAskForIsRefusedByTheAPIServer(t *testing.T) {
 		says []string
 	}{
 		"an effect that Argo would evaluate": {toleration(corev1.Toleration{Key: "a", Effect: "{{=1+1}}"}), []string{"spec.placement.tolerations", "effect is NoSchedule"}},
-		"an operator that is none":           {toleration(corev1.Toleration{Key: "a", Operator: "{{=1}}"}), []string{"spec.placement.tolerations", "operator is Exists or Equal"}},
+		"an unknown operator":                {toleration(corev1.Toleration{Key: "a", Operator: "{{=1}}"}), []string{"spec.placement.tolerations", "operator is Exists or Equal"}},
 		"a toleration of everything":         {toleration(corev1.Toleration{Operator: "Exists"}), []string{"spec.placement.tolerations", "key names a taint"}},
 		"a toleration of a leased node":      {toleration(corev1.Toleration{Key: "assay.dev/leased", Operator: "Exists"}), []string{"spec.placement.tolerations", "assay.dev/leased"}},
 		"more cells than there may be, of builds": {
@@ -85,8 +85,8 @@ func TestWhatATenantMustNotAskForIsRefusedByTheAPIServer(t *testing.T) {
 	}
 }
 
-// The API server's bound is no narrower than the operator's.
-func TestAsManyBuildsAsThereMayBeAreTaken(t *testing.T) {
+// The API server's limit is not lower than the operator's.
+func TestLimits_MaximumOfBuildsIsAccepted(t *testing.T) {
 	w := newWorld(t, nil)
 	for name, edit := range map[string]func(*assayv1alpha1.BenchmarkRunSpec){
 		"4096 cells": builds(16, 64, 4),
@@ -115,7 +115,7 @@ func TestAsManyBuildsAsThereMayBeAreTaken(t *testing.T) {
 	}
 }
 
-func TestARunThatIsTooLargeIsRefusedWithWhatToReduce(t *testing.T) {
+func TestLimits_TooLargeRunIsRejectedWithRemedy(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		var values []string
 		for i := range 100 {
@@ -132,11 +132,11 @@ func TestARunThatIsTooLargeIsRefusedWithWhatToReduce(t *testing.T) {
 		"spec.sweep", "9900 points of 3 arms", "29700 cells", "at most 4096", "use fewer values")
 }
 
-func TestARunThatTookTheOperatorDownIsSetAside(t *testing.T) {
+func TestRun_ThatCrashedTheOperatorIsQuarantined(t *testing.T) {
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)
-	// What two operators left that were killed while they expanded it.
+	// The notes of two operators that were killed while expanding it.
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"acceptanceTries":2}}`))
 	w.must(admin.Status().Patch(w.ctx, w.get(), patch))
 	w.must(admin.Create(w.ctx, w.template))
@@ -144,7 +144,7 @@ func TestARunThatTookTheOperatorDownIsSetAside(t *testing.T) {
 	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonSetAside)
 }
 
-func TestARunThatIsAcceptedLeavesNoNoteOfATry(t *testing.T) {
+func TestRun_AcceptedLeavesNoNoteOfAttempt(t *testing.T) {
 	w := started(t, nil)
 	w.until("the note is gone", func() error {
 		if tries := w.get().Status.AcceptanceTries; tries != 0 {
@@ -154,7 +154,7 @@ func TestARunThatIsAcceptedLeavesNoNoteOfATry(t *testing.T) {
 	})
 }
 
-func TestAConfigMapThatIsNotTheRunsIsNotOverwritten(t *testing.T) {
+func TestRun_ForeignConfigMapIsNotOverwritten(t *testing.T) {
 	w := newWorld(t, nil)
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan-w000"},
 		Data: map[string]string{"precious": "yes"}}
@@ -172,7 +172,7 @@ func TestAConfigMapThatIsNotTheRunsIsNotOverwritten(t *testing.T) {
 	w.until("the run goes on once the name is free", func() error { _, err := w.getWorkflow("scan-w000"); return err })
 }
 
-func TestARunThatHasEndedStaysSo(t *testing.T) {
+func TestRun_EndedStaysEnded(t *testing.T) {
 	w := started(t, nil)
 	stale := w.get()
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { cancel := true; spec.Cancel = &cancel })

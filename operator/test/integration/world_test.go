@@ -31,17 +31,17 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// patience is how long anything may take before a test gives up. Nothing waits that long when it works.
+// patience is the timeout of a test's conditions. It is much longer than a successful wait.
 const patience = 30 * time.Second
 
-// world is a test's namespace with everything that plays a part in it.
+// world is a test's namespace with all objects and fakes of the test.
 type world struct {
 	t         *testing.T
 	ctx       context.Context
 	namespace string
 	template  *assayv1alpha1.BenchmarkTemplate
 	run       *assayv1alpha1.BenchmarkRun
-	// slow are parts of the names of the images that take 1.2 times as long.
+	// slow are substrings of the names of images that take 1.2 times as long.
 	slow []string
 }
 
@@ -69,7 +69,7 @@ func newWorld(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1a
 	return w
 }
 
-// started is a world whose run has its first workflow.
+// started returns a world whose run has its first workflow.
 func started(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *world {
 	t.Helper()
 	w := newWorld(t, edit)
@@ -86,7 +86,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// until waits for a condition, and fails with what was still wrong.
+// until waits for a condition, and fails the test with the condition's last error.
 func (w *world) until(what string, check func() error) {
 	w.t.Helper()
 	var last error
@@ -99,7 +99,7 @@ func (w *world) until(what string, check func() error) {
 	}
 }
 
-// describe is what a person would look at.
+// describe formats the objects of the world for a failed test.
 func (w *world) describe() string {
 	raw, err := json.MarshalIndent(w.get().Status, "", "  ")
 	if err != nil {
@@ -153,7 +153,7 @@ func (w *world) addNode(name, cpu string) *corev1.Node {
 		Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 	}
 	w.must(admin.Status().Update(w.ctx, node))
-	// The API server's admission taints new nodes until a kubelet reports; there is none.
+	// The API server's admission taints new nodes until a kubelet reports, and the suite has no kubelet.
 	w.until("the node has no taints", func() error {
 		if err := admin.Get(w.ctx, client.ObjectKeyFromObject(node), node); err != nil {
 			return err
@@ -175,7 +175,7 @@ func (w *world) getWorkflow(name string) (*argo.Workflow, error) {
 	return &wf, err
 }
 
-// argoSays sets a workflow's phase, as Argo's controller does.
+// argoSays sets a workflow's phase, in place of Argo's controller.
 func (w *world) argoSays(name, phase, message string) {
 	w.t.Helper()
 	w.until("workflow "+name+" is "+phase, func() error {
@@ -194,7 +194,7 @@ func (w *world) argoSays(name, phase, message string) {
 
 func (w *world) ledger() store.Store { return observe.RunStore(s, w.get()) }
 
-// wave is the plan as the blocks get it.
+// wave returns the plan that the blocks receive.
 func (w *world) wave(number int) *record.Wave {
 	w.t.Helper()
 	var plan corev1.ConfigMap
@@ -204,7 +204,7 @@ func (w *world) wave(number int) *record.Wave {
 	return wave
 }
 
-// runBlocks leaves the attempts of some blocks of the first wave in the ledger.
+// runBlocks writes the attempts of some blocks of the first wave to the ledger.
 func (w *world) runBlocks(from, to int) {
 	w.t.Helper()
 	wave := w.wave(0)
@@ -229,7 +229,7 @@ func (w *world) runBlocks(from, to int) {
 	}
 }
 
-// analyze does what the analysis container does.
+// analyze runs the analysis, in place of the container.
 func (w *world) analyze() {
 	w.t.Helper()
 	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
@@ -244,7 +244,7 @@ func (w *world) analyze() {
 
 // ---- the kubelet and the scheduler
 
-// addPod makes a pod of a block, as Argo does.
+// addPod creates a pod of a block, in place of Argo.
 func (w *world) addPod(name string, status corev1.PodStatus) *corev1.Pod {
 	w.t.Helper()
 	labels := executor.Labels(record.Run{Name: w.run.Name, UID: string(w.get().UID)}, 0)
@@ -257,7 +257,7 @@ func (w *world) addPod(name string, status corev1.PodStatus) *corev1.Pod {
 	return pod
 }
 
-// blockPod is a pod of a block that runs on a node of the run.
+// blockPod returns a pod of a block that runs on a node of the run.
 func (w *world) blockPod(name string) *corev1.Pod {
 	w.t.Helper()
 	pod := w.addPod(name, corev1.PodStatus{Phase: corev1.PodRunning})
@@ -291,7 +291,7 @@ func (w *world) gone(object client.Object) error {
 	}
 }
 
-// events are the run's events, as reason and message.
+// events returns the run's events, as reason and message.
 func (w *world) events() []string {
 	w.t.Helper()
 	var list corev1.EventList

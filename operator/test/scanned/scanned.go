@@ -1,4 +1,4 @@
-// Package scanned makes runs of the simulated machine with their analysis, for tests of what shows them.
+// Package scanned simulates and analyzes runs of the scan experiment, for tests of reports.
 package scanned
 
 import (
@@ -20,7 +20,7 @@ var Noisy = fixture.Machine{
 	Seed: 7, Noise: fixture.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02}, Seconds: fixture.ScanSeconds,
 }
 
-// Run is the experiment of fixture.ScanExperiment after some blocks on a machine. Edit may change what is asked, and tamper what the run left.
+// Run simulates fixture.ScanExperiment on a machine. Edit changes the run before it is frozen, and tamper its attempts.
 func Run(t *testing.T, machine fixture.Machine, blocks int,
 	edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
 	tamper func([]record.Attempt)) (*experiment.Experiment, *analysis.Analysis, record.Evidence) {
@@ -41,7 +41,7 @@ func Run(t *testing.T, machine fixture.Machine, blocks int,
 	return exp, analyze.Evidence(exp, evidence, 0), evidence
 }
 
-// Crash makes so many trials of an arm exit with 1, the last ones: the first may be warm-ups.
+// Crash makes the given number of trials of an arm, the last ones, exit with 1, because the first may be warm-ups.
 func Crash(arm string, most int) func([]record.Attempt) {
 	return func(attempts []record.Attempt) {
 		for i := range slices.Backward(attempts) {

@@ -25,12 +25,12 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 )
 
-// Namespace has the objects, and LeaseNamespace the leases of their nodes.
+// Namespace is the namespace of the objects, and LeaseNamespace that of the leases.
 const Namespace, LeaseNamespace = "lab", "assay-system"
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// Cluster is one with a few objects of every kind that the operator reads of its caches, with something random in every field.
+// Cluster returns a client of a few objects of every kind that the operator reads from its caches, with random values in every field.
 func Cluster(seed uint64) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, argo.AddToScheme} {
@@ -126,7 +126,7 @@ func objects(seed uint64) ([]client.Object, error) {
 	return out, nil
 }
 
-// metaOf is that of an object of which others have written what they like.
+// metaOf returns metadata with arbitrary fields written by others.
 func metaOf(random *rand.Rand, name string) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{
 		Namespace: Namespace, Name: name, UID: types.UID("uid-of-" + name), CreationTimestamp: someTime(random),
@@ -152,7 +152,7 @@ func someTime(random *rand.Rand) metav1.Time {
 	return metav1.NewTime(noon.Add(time.Duration(random.IntN(100_000)) * time.Second))
 }
 
-// fillerOf fills every field with what survives the way to an API server and back.
+// fillerOf returns a filler whose values are unchanged by the API server's encoding.
 func fillerOf(random *rand.Rand) *randfill.Filler {
 	return randfill.NewWithSeed(random.Int64()).NilChance(0.2).NumElements(1, 2).MaxDepth(12).Funcs(
 		func(text *string, _ randfill.Continue) { *text = word(random) },

@@ -1,4 +1,4 @@
-// Package slimmed gives tests what the operator's caches keep of objects, and objects in which every field may say something.
+// Package slimmed provides objects as the operator's caches store them, and objects with random values in every field.
 package slimmed
 
 import (
@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/executor/argo"
 )
 
-// Reader reads objects as the operator's caches would: it returns what they keep, and finds by labels only what they keep of those.
+// Reader reads objects as the operator's caches would: it returns only cached fields, and selects only by cached labels.
 type Reader struct{ All client.Reader }
 
 // Slim removes the fields that the operator's caches do not hold.

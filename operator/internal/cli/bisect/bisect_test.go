@@ -28,8 +28,8 @@ import (
 	"assay.dev/assay/operator/test/clitest"
 )
 
-// TestABisectionOnACluster has images in a registry, one of which comes late and one never, and a cluster whose runs are simulated.
-func TestABisectionOnACluster(t *testing.T) {
+// TestBisection_OnCluster has images in a registry, one of which comes late and one never, and a cluster whose runs are simulated.
+func TestBisection_OnCluster(t *testing.T) {
 	var names []string
 	var made []*assayv1alpha1.BenchmarkRun
 	var revisions []string

@@ -15,7 +15,7 @@ import (
 )
 
 // A table is as wide as its widest cell in every row: one name of a megabyte would be thousands of them.
-func TestALongNameMakesNoTableLong(t *testing.T) {
+func TestHistory_LongNameIsTruncated(t *testing.T) {
 	const points = 200
 	var records []series.Record
 	estimate := series.Estimate{LogRatio: 0.1, SE: 0.01, DF: 9, Blocks: 10}

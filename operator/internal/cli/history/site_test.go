@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-func TestWhereABrowserFindsAReport(t *testing.T) {
+func TestSite_ReportAddresses(t *testing.T) {
 	key := ledger.HTMLKey(0)
 	for name, tc := range map[string]struct {
 		store, here, served string

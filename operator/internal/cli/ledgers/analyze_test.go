@@ -42,7 +42,7 @@ func (m *meanwhile) Update(ctx context.Context, key string, change func(old []by
 }
 
 // An analysis that has read less, because it was slow or because its pod was given up, does not write over one that has read more.
-func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
+func TestAnalyze_NewerAnalysisIsRetained(t *testing.T) {
 	ctx := t.Context()
 	last := []string{ledger.ReportKey(0), ledger.SealKey(0), ledger.AnalysisKey(0)}
 	for name, tc := range map[string]struct {
@@ -109,7 +109,7 @@ func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
 }
 
 // A run may lose all its trials. Its analysis still has to be readable.
-func TestAnAnalysisOfARunThatLostEverythingCanBeRead(t *testing.T) {
+func TestAnalyze_RunWithoutTrialsIsReadable(t *testing.T) {
 	const lost = 100_000
 	result := &analysis.Analysis{Schema: analysis.Schema, Verdict: "NoGo"}
 	for slot := range lost {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/test/clitest"
 )
 
-func TestARunThatThePlatformCannotRunIsToldSo(t *testing.T) {
+func TestPlatform_UnsupportedRunIsReported(t *testing.T) {
 	fine, missing := []finding{{OK: true}}, []finding{{OK: true}, {Check: "ledger"}}
 	for name, tc := range map[string]struct {
 		unmet     []string
@@ -32,14 +32,14 @@ func TestARunThatThePlatformCannotRunIsToldSo(t *testing.T) {
 	}
 }
 
-func TestFindingsArePrintedWithTheirRemedies(t *testing.T) {
+func TestFindings_PrintedWithRemedies(t *testing.T) {
 	var out bytes.Buffer
 	if err := printFindings(&out, "table", []finding{
-		{Check: "ledger", Found: "gone", Remedy: "start it"}, {Check: "Argo", OK: true, Found: "there"}, {Check: "Prometheus", OK: true, Found: "nobody", Remedy: "bundled"},
+		{Check: "ledger", Found: "gone", Remedy: "start it"}, {Check: "Argo", OK: true, Found: "there"}, {Check: "Prometheus", OK: true, Found: "absent", Remedy: "bundled"},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"MISSING ledger gone", "-> start it", "ok Argo there", "note Prometheus nobody", "-> bundled"}
+	want := []string{"MISSING ledger gone", "-> start it", "ok Argo there", "note Prometheus absent", "-> bundled"}
 	for i, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
 		if got := strings.Join(strings.Fields(line), " "); got != want[i] {
 			t.Errorf("line %d is %q, want %q", i, got, want[i])

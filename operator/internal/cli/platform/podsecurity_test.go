@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-func TestDoctorSaysWhichPodsANamespaceTakes(t *testing.T) {
+func TestDoctor_PodSecurityOfNamespace(t *testing.T) {
 	for name, test := range map[string]struct {
 		labels       map[string]string
 		seen, remedy string

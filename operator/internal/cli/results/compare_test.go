@@ -11,7 +11,7 @@ import (
 )
 
 // Every column says its own confidence, and all say a confidence in the same digits.
-func TestAComparisonSaysTheConfidenceOfEachColumn(t *testing.T) {
+func TestComparison_ColumnsNameConfidence(t *testing.T) {
 	var out bytes.Buffer
 	if err := printComparison(&out, compare.Comparison{ConfidenceA: 0.995, ConfidenceB: 0.57, Confidence: 0.57}); err != nil {
 		t.Fatal(err)

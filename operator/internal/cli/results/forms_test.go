@@ -12,7 +12,7 @@ import (
 )
 
 // An analysis with omitted exclusions would count the rest as used, so exports are rendered from the evidence.
-func TestWhatOtherToolsReadKnowsAllThatIsExcluded(t *testing.T) {
+func TestForms_ReportExcludedTrials(t *testing.T) {
 	store, err := store.OpenFolder(t.Context(), clitest.HandwrittenLedger(t))
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ import (
 	"assay.dev/assay/operator/test/clitest"
 )
 
-func TestGateSavesItsAnswerWhateverItIs(t *testing.T) {
+func TestGate_SavesEveryAnswer(t *testing.T) {
 	nogo := clitest.Run("default", "x", clitest.Complete(assayv1alpha1.VerdictNoGo), func(run *assayv1alpha1.BenchmarkRun) {
 		run.Status.Gates = []assayv1alpha1.GateStatus{
 			{Name: "gain", Candidate: "fused", Point: "batchSize=8", Outcome: assayv1alpha1.VerdictNoGo, Severity: assayv1alpha1.Blocking, Message: "1.02x [1.01, 1.03] is below 1.5x"},
@@ -61,7 +61,7 @@ func TestGateSavesItsAnswerWhateverItIs(t *testing.T) {
 	}
 }
 
-func TestGateDoesNotWaitForEver(t *testing.T) {
+func TestGate_Timeout(t *testing.T) {
 	cluster := fakeCluster(t, interceptor.Funcs{}, clitest.Run("default", "x"))
 	for wait, says := range map[string]string{"0": "wait for it with --wait", "50ms": "did not end within --wait 50ms"} {
 		options := gateOptions{form: "text"}
@@ -75,7 +75,7 @@ func TestGateDoesNotWaitForEver(t *testing.T) {
 	}
 }
 
-func TestGateExitsWithTheVerdict(t *testing.T) {
+func TestGate_ExitCodeFollowsVerdict(t *testing.T) {
 	failed := []metav1.Condition{{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "InvalidExperiment",
 		Message: "spec.arms: none"}}
 	for name, test := range map[string]struct {
@@ -110,7 +110,7 @@ func TestGateExitsWithTheVerdict(t *testing.T) {
 }
 
 // A gate waits for hours. In that time watches end, API servers are replaced, and others delete and create runs.
-func TestAGateWaitsForItsOwnRunWhateverBecomesOfTheAPIServer(t *testing.T) {
+func TestGate_APIServerErrorsAreRetried(t *testing.T) {
 	const wait = time.Hour
 	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:6443", Err: syscall.ECONNREFUSED}
 	busy := apierrors.NewTooManyRequests("later", 1)

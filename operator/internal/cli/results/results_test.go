@@ -6,7 +6,7 @@ import (
 	"assay.dev/assay/operator/internal/cli"
 )
 
-func TestWhereToIsAFormOrAFile(t *testing.T) {
+func TestDestination_FormOrFile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		output, format string
 		want           cli.Destination

@@ -42,7 +42,7 @@ func readAction(t *testing.T) action {
 }
 
 // Steps run commands of the CLI. Expressions never reach a shell as text, because pull requests choose file names.
-func TestTheStepsOfTheActionAreCommands(t *testing.T) {
+func TestAction_StepsAreCommands(t *testing.T) {
 	control := regexp.MustCompile(`\b(if|then|else|case|for|while|test)\b|\[\[|&&|\|\||\$\{\{`)
 	for _, step := range readAction(t).Runs.Steps {
 		if got := control.FindString(step.Run); got != "" {
@@ -95,8 +95,9 @@ func newForge(t *testing.T) *forge {
 	return f
 }
 
-// TestTheActionGatesAndPublishes runs the steps of the action, but for the one that installs, as a job would.
-func TestTheActionGatesAndPublishes(t *testing.T) {
+// TestAction_GatesAndPublishes runs the steps of the action, but for the one that installs, as a job would.
+func TestAction_GatesAndPublishes(t *testing.T) {
+	longForm(t, "")
 	forge, folder := newForge(t), t.TempDir()
 	event, summary, outputs := filepath.Join(folder, "event.json"), filepath.Join(folder, "summary.md"), filepath.Join(folder, "outputs")
 	if err := os.WriteFile(event, []byte(`{"pull_request": {"number": 7, "head": {"sha": "head"}}}`), 0o600); err != nil {
@@ -182,7 +183,7 @@ func TestTheActionGatesAndPublishes(t *testing.T) {
 	}
 }
 
-func TestPublishingNeedsAJobAndAToken(t *testing.T) {
+func TestPublish_RequiresJobAndToken(t *testing.T) {
 	folder := judgedLedger(t)
 	for _, name := range []string{"GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_EVENT_PATH", "GITHUB_SHA"} {
 		t.Setenv(name, "")

@@ -29,7 +29,7 @@ func runAnalyze(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestAnalyzePrintsTheAnalysis(t *testing.T) {
+func TestAnalyze_PrintsAnalysis(t *testing.T) {
 	folder := clitest.HandwrittenLedger(t)
 	out, err := runAnalyze(t, "--ledger", store.FolderURL(folder))
 	if err != nil {
@@ -47,7 +47,7 @@ func TestAnalyzePrintsTheAnalysis(t *testing.T) {
 	}
 }
 
-func TestAnalyzeWritesIntoTheLedgerAndMayDoSoAgain(t *testing.T) {
+func TestAnalyze_WriteIsIdempotent(t *testing.T) {
 	folder := clitest.HandwrittenLedger(t)
 	for range 2 {
 		out, err := runAnalyze(t, "--ledger", store.FolderURL(folder), "--wave", "0", "--write")
@@ -65,7 +65,7 @@ func TestAnalyzeWritesIntoTheLedgerAndMayDoSoAgain(t *testing.T) {
 	}
 }
 
-func TestAnalyzeWritesElsewhere(t *testing.T) {
+func TestAnalyze_WritesToOtherStore(t *testing.T) {
 	folder, target := clitest.HandwrittenLedger(t), t.TempDir()
 	if _, err := runAnalyze(t, "--ledger", store.FolderURL(folder), "--out", store.FolderURL(target)); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestAnalyzeWritesElsewhere(t *testing.T) {
 	}
 }
 
-func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
+func TestAnalyze_Errors(t *testing.T) {
 	broken := clitest.HandwrittenLedger(t)
 	if err := os.WriteFile(filepath.Join(broken, "experiment.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 }
 
 // The operator reads the termination message where the kubelet puts it.
-func TestAnAnalysisInAPodLeavesWhyItFailed(t *testing.T) {
+func TestAnalyze_WritesTerminationMessage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "termination-log")
 	_, err := runAnalyze(t, "--ledger", store.FolderURL(filepath.Join(t.TempDir(), "absent")), "--write", "--last-words", file)
 	if err == nil {
@@ -127,7 +127,8 @@ func TestAnAnalysisInAPodLeavesWhyItFailed(t *testing.T) {
 }
 
 // Programs choose how much they report. An analysis that takes more memory than its pod has says so before it is killed.
-func TestAnAnalysisThatTakesMoreMemoryThanThereIsSaysSo(t *testing.T) {
+func TestAnalyze_MemoryLimitExceededIsReported(t *testing.T) {
+	longForm(t, "")
 	folder, words := clitest.HandwrittenLedger(t), filepath.Join(t.TempDir(), "last-words")
 	samples := json.RawMessage(`{"unit": "s", "samples": [1` + strings.Repeat(",1", 49_999) + `]}`)
 	more := map[string]json.RawMessage{}

@@ -19,7 +19,7 @@ import (
 
 var rewrite = flag.Bool("update", false, "rewrite the archive in testdata and its published results")
 
-func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
+func TestArchive_ReadsLikeLedger(t *testing.T) {
 	folder := judgedLedger(t)
 	file := filepath.Join(t.TempDir(), "run"+store.ArchiveExtension)
 	if _, log, err := assay(t, "results", folder, "-o", file); err != nil || !strings.Contains(log, "wrote "+file) {
@@ -85,12 +85,13 @@ func published(t *testing.T) []string {
 }
 
 // The attempts behind a table reproduce the table.
-func TestAPublishedTableIsFoundAgainFromItsAttempts(t *testing.T) {
+func TestArchive_PublishedTableIsReproduced(t *testing.T) {
 	if *rewrite {
 		publish(t, filepath.Join("testdata", "published"))
 	}
 	for _, folder := range published(t) {
 		t.Run(folder, func(t *testing.T) {
+			longForm(t, folder, filepath.Join("testdata", "published"))
 			raw, err := os.ReadFile(filepath.Join(folder, "ledger"+store.ArchiveExtension))
 			if err != nil {
 				t.Fatal(err)

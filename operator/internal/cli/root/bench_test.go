@@ -33,7 +33,7 @@ func simulated(t *testing.T) string {
 	return bin
 }
 
-func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
+func TestBench_PrintsSentenceAndSavesRun(t *testing.T) {
 	folder := t.TempDir()
 	out, saved := filepath.Join(folder, "ledger"), filepath.Join(folder, "run.yaml")
 	stdout, stderr, err := assay(t, "bench", "/bin/echo '$(a)' old", "/bin/echo '$(a)' new", "--name", "old,new", "--bin-dir", simulated(t),
@@ -45,7 +45,7 @@ func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
 	if result.Verdict != experiment.VerdictGo {
 		t.Errorf("verdict %s", result.Verdict)
 	}
-	for _, want := range []string{"new is 2.", "x faster than old [", "] (wall time), certain at 99.5 %", "memory 1"} {
+	for _, want := range []string{"new takes 0.", "x as long as old [", "] (wall time), 99.5 % confidence; ", "memory 1", ", 95 % confidence"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("it does not say %q:\n%s", want, stdout)
 		}
@@ -80,7 +80,7 @@ func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
 	}
 }
 
-func TestWhatBenchCannotAskIsRefusedBeforeAnythingRuns(t *testing.T) {
+func TestBench_InvalidQuestionRejectedBeforeRun(t *testing.T) {
 	bin := simulated(t)
 	for name, tc := range map[string]struct {
 		args []string
@@ -121,7 +121,7 @@ func TestWhatBenchCannotAskIsRefusedBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
-func TestInitWritesARunThatPlanAccepts(t *testing.T) {
+func TestInit_WritesRunThatPlanAccepts(t *testing.T) {
 	t.Chdir(t.TempDir()) // There is no checkout here.
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for _, shipped := range append(runs.ShippedNames(), "") {
@@ -159,8 +159,8 @@ func TestInitWritesARunThatPlanAccepts(t *testing.T) {
 	}
 }
 
-// TestBenchOfRealPrograms runs the real runner, which make builds.
-func TestBenchOfRealPrograms(t *testing.T) {
+// TestBench_RealPrograms runs the real runner, which make builds.
+func TestBench_RealPrograms(t *testing.T) {
 	bin, err := filepath.Abs("../../../../bin")
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestBenchOfRealPrograms(t *testing.T) {
 	}
 	began := time.Now()
 	stdout, stderr, err := ran(work+" -sleep 240ms", work+" -sleep 60ms -mebibytes 64", "--name", "slow,fast")
-	if err != nil || !strings.Contains(stdout, "verdict: Go, best: fast") || !strings.Contains(stdout, "x faster than slow [") {
+	if err != nil || !strings.Contains(stdout, "verdict: Go, best: fast") || !strings.Contains(stdout, "x as long as slow [") {
 		t.Errorf("a program that takes a quarter of the time: %v\n%s\n%s", err, stdout, stderr)
 	}
 	stdout, stderr, err = ran("--shell", "--baseline", work+" -rounds 10000000 -mebibytes 24 | cat", "--candidate",

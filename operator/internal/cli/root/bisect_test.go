@@ -92,7 +92,7 @@ func (s *searched) hash(number int) string {
 	return strings.TrimSpace(string(out))
 }
 
-func TestWhatABisectionFinds(t *testing.T) {
+func TestBisection_FindsCulprits(t *testing.T) {
 	slower := levels(30, map[int]float64{17: 105})
 	broken := slices.Clone(slower)
 	for i := range broken {
@@ -121,6 +121,7 @@ func TestWhatABisectionFinds(t *testing.T) {
 		"that a program came and went, so no end": {levels(8, map[int]float64{3: 110, 5: 100}), nil, false, cli.ExitInconclusive, "the ends do not differ"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			longForm(t, name, "the only commit", "that the first commit does not build")
 			t.Parallel()
 			s := newSearch(t, tc.percents)
 			got, stderr, err := s.answer("--good", "v0", "--bad", "main")
@@ -150,7 +151,8 @@ func TestWhatABisectionFinds(t *testing.T) {
 	}
 }
 
-func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
+func TestBisection_ResumesAfterInterrupt(t *testing.T) {
+	longForm(t, "")
 	s := newSearch(t, levels(30, map[int]float64{17: 105}))
 	for _, at := range []string{"wave 1: ", "wave 2: ", "block ", "wave 3: "} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -197,7 +199,8 @@ func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
 }
 
 // The folder of a search is untrusted, and the builds that it names are removed at the end.
-func TestASearchThatSomebodyElseKeptTouchesNothingElse(t *testing.T) {
+func TestBisection_ForgedStateTouchesNoOtherFiles(t *testing.T) {
+	longForm(t, "")
 	s := newSearch(t, levels(2, map[int]float64{1: 110}))
 	ends := []string{"--good", "v0", "--bad", "main"}
 	if _, stderr, err := s.answer(ends...); err != nil {
@@ -267,7 +270,8 @@ func (i *interrupter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-func TestABisectionOfListedRevisions(t *testing.T) {
+func TestBisection_ListedRevisions(t *testing.T) {
+	longForm(t, "")
 	var revisions []string
 	for i := range 20 {
 		percent := 100
@@ -283,8 +287,9 @@ func TestABisectionOfListedRevisions(t *testing.T) {
 	}
 }
 
-// TestAChangeOfAHistoryIsLocated goes from points to a confirmed change, and from there to its commit.
-func TestAChangeOfAHistoryIsLocated(t *testing.T) {
+// TestBisection_LocatesChangeOfHistory goes from points to a confirmed change, and from there to its commit.
+func TestBisection_LocatesChangeOfHistory(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(12)
@@ -329,7 +334,7 @@ func TestAChangeOfAHistoryIsLocated(t *testing.T) {
 	}
 }
 
-func TestASearchThatCannotBeIsRefused(t *testing.T) {
+func TestBisection_InvalidFlagsRejected(t *testing.T) {
 	s := newSearch(t, levels(3, map[int]float64{1: 110}))
 	twice := filepath.Join(t.TempDir(), "twice.yaml")
 	raw, err := os.ReadFile(filepath.Join("testdata", "bisect.yaml"))
@@ -365,12 +370,12 @@ func TestASearchThatCannotBeIsRefused(t *testing.T) {
 		"with a wait for nothing":               {file, [][]string{ends, build, {"--wait", "1m"}}, "with --image"},
 		"with a build of listed revisions":      {file, [][]string{ends, build, {"--revisions", "v0,v1,v2"}}, "mutually exclusive"},
 		"with ends that the list does not have": {file, [][]string{{"--good", "a", "--bad", "b", "--revisions", "b,a", "--programs", "x/{revision}"}}, "the good revision before the bad one"},
-		"with a list that names one twice":      {file, [][]string{{"--good", "a", "--bad", "c", "--revisions", "a,b,b,c", "--programs", "x/{revision}"}}, "a second time"},
+		"with a list that names one twice":      {file, [][]string{{"--good", "a", "--bad", "c", "--revisions", "a,b,b,c", "--programs", "x/{revision}"}}, "twice"},
 		"of several metrics":                    {twice, [][]string{ends, build}, "choose one with --metric"},
 		"of a metric that no gate judges":       {twice, [][]string{ends, build, {"--metric", "speed.mean"}}, `invalid --metric "speed.mean"`},
 		"with an invalid certainty":             {file, [][]string{ends, build, {"--certain", "1.5"}}, "certain: found 1.5"},
 		"with an invalid layout":                {file, [][]string{ends, build, {"--layout", "-1"}}, "invalid --layout -1"},
-		"with one block":                        {file, [][]string{ends, build, {"--blocks", "1"}}, "1 blocks carry no interval"},
+		"with one block":                        {file, [][]string{ends, build, {"--blocks", "1"}}, "1 blocks give no interval"},
 		"with no wave":                          {file, [][]string{ends, build, {"--waves", "0"}}, "waves: found 0"},
 	} {
 		t.Run(name, func(t *testing.T) {

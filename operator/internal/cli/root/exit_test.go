@@ -22,7 +22,7 @@ func exitTable() string {
 	return out.String()
 }
 
-func TestThePagesShowTheExitCodes(t *testing.T) {
+func TestExitCodes_DocumentedInPages(t *testing.T) {
 	for file, want := range map[string]string{
 		"docs/tasks/gate-a-pull-request.md": exitTable(), "docs/reference/cli.md": wrapped(cli.ExitHelp(true)),
 	} {
@@ -60,7 +60,7 @@ func readGate(t *testing.T, file string) cli.GateAnswer {
 	return out
 }
 
-func TestAGateWithoutAClusterExitsWithTheVerdict(t *testing.T) {
+func TestGate_LocalExitCodeFollowsVerdict(t *testing.T) {
 	blocked := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -85,6 +85,9 @@ func TestAGateWithoutAClusterExitsWithTheVerdict(t *testing.T) {
 		"a ledger that cannot be made": {nil, []string{"--out", filepath.Join(blocked, "ledger")}, cli.ExitError, "", "file"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if tc.code == cli.ExitDone || tc.code == cli.ExitInconclusive {
+				longForm(t, name)
+			}
 			file, folder := gateFile(t, tc.replace...), t.TempDir()
 			answers := filepath.Join(folder, "gate.json")
 			args := append([]string{"gate", "--local", file, "--bin-dir", simulated(t), "--pin=false", "--save", answers, "--out",
@@ -115,7 +118,7 @@ func TestAGateWithoutAClusterExitsWithTheVerdict(t *testing.T) {
 	}
 }
 
-func TestCommandsThatAreNoGatesEndAsTheTableSays(t *testing.T) {
+func TestRun_LocalExitCodeFollowsTable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		replace []string
 		code    int
@@ -126,6 +129,7 @@ func TestCommandsThatAreNoGatesEndAsTheTableSays(t *testing.T) {
 		"a run that makes no sense fails": {[]string{"metric: latency", "metric: latncy"}, cli.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
+			longForm(t, name, "a run that makes no sense fails")
 			_, stderr, err := assay(t, "run", "--local", gateFile(t, tc.replace...), "--bin-dir", simulated(t), "--pin=false", "--out",
 				filepath.Join(t.TempDir(), "ledger"))
 			if cli.ExitCode(err) != tc.code {
@@ -136,7 +140,7 @@ func TestCommandsThatAreNoGatesEndAsTheTableSays(t *testing.T) {
 }
 
 // plan, run and gate reject a file with the same message, with file, line and column.
-func TestEveryCommandShowsWhereARunIsWrong(t *testing.T) {
+func TestCommands_InvalidRunReportsPosition(t *testing.T) {
 	file := gateFile(t, "op: RatioAtMost\n    bound", "op: AtLeast\n    bound")
 	want := file + ":20:3: " // Replaced below by the message of plan.
 	for i, args := range [][]string{{"plan", file}, {"run", "--local", file}, {"gate", "--local", file}, {"plan", "-f", file, "--measure"}} {

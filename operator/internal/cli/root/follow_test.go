@@ -95,7 +95,7 @@ func (h *localSeries) nights(n int) {
 	}
 }
 
-func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
+func TestSeries_PointMeasuredAgainstAnchorAndPredecessor(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
 	h.must("r2-100")
@@ -119,7 +119,7 @@ func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"local echo latency.median", "anchor r1-100: the series begins", "r3-110", "of r2-100", "95 % intervals"} {
+	for _, want := range []string{"local echo latency.median", "anchor r1-100: start of the series", "r3-110", "of r2-100", "95 % intervals"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the history does not say %q:\n%s", want, shown)
 		}
@@ -137,7 +137,8 @@ func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
 	}
 }
 
-func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
+func TestSeries_SuspicionConfirmedAlertsOnce(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(12)
@@ -206,7 +207,8 @@ func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
 	}
 }
 
-func TestASpikeIsRefutedAndNobodyIsTold(t *testing.T) {
+func TestSeries_SpikeRefutedDoesNotAlert(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(12)
@@ -257,7 +259,7 @@ func TestBadInput(t *testing.T) {
 				h.must("r2-100")
 				return h.must("r3-100", "--predecessor", "other-100")
 			},
-			`its predecessor is "other-100" and the run before it measured "r2-100"`, 3, 1, 0,
+			`its predecessor is "other-100", but the preceding run measured "r2-100"`, 3, 1, 0,
 		},
 		"a template that changed begins another segment": {
 			func(t *testing.T, h *localSeries) string {
@@ -280,7 +282,7 @@ func TestBadInput(t *testing.T) {
 				later(t, h, 10*time.Hour)
 				return h.must("r2-100")
 			},
-			"its clock says", 3, 1, 0,
+			"its time ", 3, 1, 0,
 		},
 		"a second schedule is kept and not counted": {
 			func(t *testing.T, h *localSeries) string {
@@ -297,7 +299,7 @@ func TestBadInput(t *testing.T) {
 				}
 				return h.must("r2-100")
 			},
-			`schedule "local" measures this series too, which "nightly" began`, 1, 1, 0,
+			`schedule "local" also measures this series, which belongs to "nightly"`, 1, 1, 0,
 		},
 		"another anchor is measured with the one before, and the segment goes on": {
 			func(_ *testing.T, h *localSeries) string {
@@ -310,6 +312,7 @@ func TestBadInput(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			longForm(t, name, "the same revision twice is two points, and no commit lies between")
 			h := newSeries(t)
 			stdout := tc.play(t, h)
 			if !strings.Contains(stdout, tc.says) {
@@ -343,8 +346,8 @@ func later(t *testing.T, h *localSeries, by time.Duration) {
 	}
 }
 
-// TestAStoreThatIsAway: if the store is unreachable before a run, no trials run; afterwards the results are recorded later from the ledger.
-func TestAStoreThatIsAway(t *testing.T) {
+// TestSeries_StoreUnreachable: if the store is unreachable before a run, no trials run; afterwards the results are recorded later from the ledger.
+func TestSeries_StoreUnreachable(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
 	before := h.series()
@@ -415,7 +418,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPointIsRefusedBeforeAnythingRuns(t *testing.T) {
+func TestSeries_InvalidPointRejectedBeforeRun(t *testing.T) {
 	write := func(t *testing.T, old, new string) string {
 		raw, err := os.ReadFile(filepath.Join("testdata", "series.yaml"))
 		if err != nil {
@@ -462,8 +465,9 @@ func TestWhatIsNoPointIsRefusedBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
-// TestProgramsOfRevisions has a program for each revision, one of which is gone.
-func TestProgramsOfRevisions(t *testing.T) {
+// TestSeries_ProgramsOfRevisions has a program for each revision, one of which is gone.
+func TestSeries_ProgramsOfRevisions(t *testing.T) {
+	longForm(t, "")
 	h := newSeries(t)
 	builds := t.TempDir()
 	pattern := filepath.Join(builds, "{revision}", "echo")
@@ -507,7 +511,7 @@ func TestProgramsOfRevisions(t *testing.T) {
 	}
 }
 
-func TestASeriesThatFellSilentIsReported(t *testing.T) {
+func TestChanges_SilentSeriesIsReported(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
 	for every, silent := range map[string]bool{"1": false, "0.0000000001": true} {
@@ -522,7 +526,7 @@ func TestASeriesThatFellSilentIsReported(t *testing.T) {
 	}
 }
 
-func TestPointsThatArePastTheirTimeAreRemoved(t *testing.T) {
+func TestHistory_ExpiredPointsAreRemoved(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
 	h.nights(5)
@@ -535,7 +539,7 @@ func TestPointsThatArePastTheirTimeAreRemoved(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsNoStoreIsRefusedByItsName(t *testing.T) {
+func TestHistory_InvalidAddressRejectedByFlag(t *testing.T) {
 	folder := t.TempDir()
 	for name, args := range map[string][]string{
 		"--history: ": {"history", "s", "--history", "ftp://x"},

@@ -63,8 +63,8 @@ func namespaces(t *testing.T, schedules map[string][]assayv1alpha1.BenchmarkSche
 	return server.URL
 }
 
-// TestTheHistoryOfANamespace reads it, and decides about a change of it, by nothing but the name of the namespace.
-func TestTheHistoryOfANamespace(t *testing.T) {
+// TestHistory_OfNamespace reads it, and decides about a change of it, by nothing but the name of the namespace.
+func TestHistory_OfNamespace(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "mine")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -134,6 +134,7 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 		})
 	}
 	t.Run("a search in one of its series", func(t *testing.T) {
+		longForm(t, "")
 		s := newSearch(t, levels(3, map[int]float64{1: 110}))
 		_, stderr, err := s.answer("--good", "v0", "--bad", "v2", "--series", "sort", "-n", "bench", "--server", server)
 		raw, missing := os.ReadFile(filepath.Join(s.state, "bisect.json"))
@@ -150,7 +151,7 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 }
 
 // A history is untrusted. Text of one series must not hide another.
-func TestAHistoryOfAnyFiguresIsShown(t *testing.T) {
+func TestHistory_ExtremeFiguresArePrinted(t *testing.T) {
 	where := t.TempDir()
 	kept := archive.Open(mustOpen(where))
 	var added []points.Keyed

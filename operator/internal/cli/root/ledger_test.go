@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/ledgers"
 )
 
-func TestALedgersStoreIsProbed(t *testing.T) {
+func TestProbe_Folder(t *testing.T) {
 	folder := store.FolderURL(t.TempDir())
 	out, _, err := assay(t, "ledger", "probe", "--ledger", folder)
 	if err != nil || strings.Count(out, "yes") != len(store.AllTraits) || strings.Contains(out, "no\n") {
@@ -26,7 +26,7 @@ func TestALedgersStoreIsProbed(t *testing.T) {
 }
 
 // The installation fails with the message, because the job of the chart runs the second command.
-func TestAStoreThatWritesOverEverythingIsRefused(t *testing.T) {
+func TestProbe_StoreWithoutPreconditionsRejected(t *testing.T) {
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `"x"`) }))
 	t.Cleanup(store.Close)
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")

@@ -239,7 +239,8 @@ func readLocal(t *testing.T, folder string) (waves []record.Wave, newest analysi
 	return waves, newest
 }
 
-func TestAnAdaptiveRunAddsWavesAndConfirms(t *testing.T) {
+func TestLocalRun_AdaptiveRunAddsWavesAndConfirms(t *testing.T) {
+	longForm(t, "")
 	folder, stdout, stderr, err := runHere(t, "adaptive")
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
@@ -266,7 +267,8 @@ func TestAnAdaptiveRunAddsWavesAndConfirms(t *testing.T) {
 	}
 }
 
-func TestASearchFindsTheCapacityOfEveryArm(t *testing.T) {
+func TestLocalRun_SearchFindsCapacityOfEveryArm(t *testing.T) {
+	longForm(t, "")
 	folder, stdout, stderr, err := runHere(t, "search")
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)

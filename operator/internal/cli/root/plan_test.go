@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/runs"
 )
 
-func TestAPlanNamesWhatItsPilotLost(t *testing.T) {
+func TestPlan_LossesOfPilotAreNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		run   string
 		code  int

@@ -73,7 +73,7 @@ func runFile(t *testing.T, demands string) string {
 	return file
 }
 
-func TestPreflightOfACluster(t *testing.T) {
+func TestPreflight_Cluster(t *testing.T) {
 	cases := map[string]struct {
 		demands string
 		code    int
@@ -87,7 +87,7 @@ func TestPreflightOfACluster(t *testing.T) {
 			demands: "  placement: {cpus: 3}\n", code: cli.ExitError, says: []string{"cannot be met", "node-a: 2 whole CPUs, placement.cpus is 3"},
 		},
 		"a run whose demand only a block can judge": {
-			demands: "  environment: {require: {governor: performance}}\n", says: []string{"only a block can show it"},
+			demands: "  environment: {require: {governor: performance}}\n", says: []string{"only a running block can verify it"},
 		},
 		"a run with a requirement that no runner reports": {
 			demands: "  environment: {require: {cpuGovernor: performance}}\n", says: []string{"the runner reports no such key"},
@@ -114,7 +114,7 @@ func TestPreflightOfACluster(t *testing.T) {
 	}
 }
 
-func TestPreflightAsJSON(t *testing.T) {
+func TestPreflight_JSON(t *testing.T) {
 	out, err := preflightOf(t, "--server", apiServer(t), "-o", "json")
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestPreflightAsJSON(t *testing.T) {
 	}
 }
 
-func TestPreflightOfThisMachineUsesTheRunner(t *testing.T) {
+func TestPreflight_LocalUsesRunner(t *testing.T) {
 	folder := t.TempDir()
 	runner := func(script string) {
 		if err := os.WriteFile(filepath.Join(folder, "assay-runner"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {

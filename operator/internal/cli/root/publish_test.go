@@ -10,7 +10,7 @@ import (
 )
 
 // A forge links to a file by its path in the repository, wherever the gate was started and however the file was named.
-func TestForgesAreToldTheFileAsItsRepositoryHasIt(t *testing.T) {
+func TestPublish_PathRelativeToRepository(t *testing.T) {
 	base := t.TempDir()
 	for _, folder := range []string{"repository/.git", "repository/benchmarks/deep", "elsewhere/deep", "worktree/benchmarks"} {
 		if err := os.MkdirAll(filepath.Join(base, folder), 0o755); err != nil {

@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/report/html"
 )
 
-// TestASiteOfAHistory measures points, writes their pages, and follows the links to the reports as a browser does.
-func TestASiteOfAHistory(t *testing.T) {
+// TestSite_OfHistory measures points, writes their pages, and follows the links to the reports as a browser does.
+func TestSite_OfHistory(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
 	h.must("r2-100")
@@ -122,7 +122,7 @@ func TestASiteOfAHistory(t *testing.T) {
 	})
 }
 
-func TestASiteThatCannotBeIsRefused(t *testing.T) {
+func TestSite_InvalidFlagsRejected(t *testing.T) {
 	folder := t.TempDir()
 	for name, tc := range map[string]struct {
 		args []string
@@ -146,8 +146,8 @@ func TestASiteThatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
-// TestChangesAreShownInEveryForm is of a history in which one change was confirmed.
-func TestChangesAreShownInEveryForm(t *testing.T) {
+// TestChanges_EveryForm is of a history in which one change was confirmed.
+func TestChanges_EveryForm(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")
 	k := h.series().Key

@@ -23,7 +23,7 @@ import (
 
 // The answers of two gates may belong to two namespaces, and a run beside them to the namespace of the flags. An answer is only used for
 // its gate, never that of an earlier one.
-func TestTheRunOfAGateIsOfItsNamespaceAndOthersAreNot(t *testing.T) {
+func TestSource_GateUsesItsNamespace(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "mine")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))

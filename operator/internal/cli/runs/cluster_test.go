@@ -23,7 +23,7 @@ import (
 	"assay.dev/assay/operator/test/clitest"
 )
 
-func TestRunsAreListedInEveryForm(t *testing.T) {
+func TestGet_EveryForm(t *testing.T) {
 	cluster := fakeCluster(t, interceptor.Funcs{},
 		clitest.Run("default", "one", clitest.Complete(assayv1alpha1.VerdictGo)),
 		clitest.Run("default", "two", func(run *assayv1alpha1.BenchmarkRun) {
@@ -98,7 +98,7 @@ func manifestFile(t *testing.T, edit func(*assayv1alpha1.BenchmarkRun)) string {
 	return path
 }
 
-func TestRunsAreCreated(t *testing.T) {
+func TestRun_CreatesRuns(t *testing.T) {
 	long := strings.Repeat("a", 52)
 	for name, tc := range map[string]struct {
 		edit      func(*assayv1alpha1.BenchmarkRun)
@@ -161,7 +161,7 @@ func TestRunsAreCreated(t *testing.T) {
 }
 
 // Who may create runs and read nothing else is not kept from it.
-func TestARunIsCreatedByOneWhoMayNotReadTemplates(t *testing.T) {
+func TestRun_CreatedWithoutRightToReadTemplates(t *testing.T) {
 	calls := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
 		options ...client.GetOption) error {
 		if _, ok := object.(*assayv1alpha1.BenchmarkTemplate); ok {
@@ -177,7 +177,7 @@ func TestARunIsCreatedByOneWhoMayNotReadTemplates(t *testing.T) {
 	}
 }
 
-func TestATemplateThatOthersUseIsLeftAlone(t *testing.T) {
+func TestRun_SharedTemplateIsNotChanged(t *testing.T) {
 	template := func(command string) *assayv1alpha1.BenchmarkTemplate {
 		return &assayv1alpha1.BenchmarkTemplate{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pir"},
@@ -194,7 +194,7 @@ func TestATemplateThatOthersUseIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWatchTellsWhatChangesUntilTheEnd(t *testing.T) {
+func TestWatch_PrintsChangesUntilEnd(t *testing.T) {
 	for form, want := range map[string][]string{
 		"text": {"Pending", "12/24 trials", "VERDICT  NoGo"},
 		"json": {`"kind":"BenchmarkRun"`, `"done":12`, `"verdict":"NoGo"`},
@@ -242,7 +242,7 @@ func update(t *testing.T, cluster *cli.Cluster, name string, edit func(*assayv1a
 	}
 }
 
-func TestCancelAsksOnce(t *testing.T) {
+func TestCancel_IsIdempotent(t *testing.T) {
 	cluster := fakeCluster(t, interceptor.Funcs{}, clitest.Run("default", "running"), clitest.Run("default", "over",
 		clitest.Complete(assayv1alpha1.VerdictGo)))
 	for name, want := range map[string]cancelled{

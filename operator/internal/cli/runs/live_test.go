@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestABarFillsAsBlocksAreDone(t *testing.T) {
+func TestBar_FillsWithBlocks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		done, total int
 		want        string

@@ -12,7 +12,7 @@ import (
 )
 
 // A line may never end. Lines after it must be shown.
-func TestALogIsShownHoweverLongItsLinesAre(t *testing.T) {
+func TestLogs_LongLinesArePrinted(t *testing.T) {
 	for name, length := range map[string]int{"no line": 0, "a line": 10, "the longest": longestLine, "a longer one": longestLine + 1,
 		"one of several pieces": 5*longestLine + 7} {
 		for _, form := range []string{"text", "json"} {

@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/test/clitest"
 )
 
-func TestAPlanSaysWhatAWantedPrecisionTakes(t *testing.T) {
+func TestPlan_EstimatesBlocksForPrecision(t *testing.T) {
 	pilot := explain.Precision{Gate: "faster", Candidate: "new", Blocks: 5, HalfWidth: ptr.To(0.041)}
 	with := func(edit func(p *explain.Precision)) explain.Precision {
 		out := pilot

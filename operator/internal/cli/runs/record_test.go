@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-func TestARevisionIsRecordedOnce(t *testing.T) {
+func TestRecord_RevisionIsRecordedOnce(t *testing.T) {
 	digest := func(letter string) string { return "ghcr.io/acme/scan@sha256:" + strings.Repeat(letter, 64) }
 	record := func(t *testing.T, cluster *cli.Cluster, series, revision, image, form string) (string, error) {
 		t.Helper()

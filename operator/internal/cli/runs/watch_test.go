@@ -23,7 +23,7 @@ import (
 )
 
 // A list that is watched stands in a corner of a screen for days.
-func TestAListIsWatchedUntilItIsInterruptedWhateverBecomesOfTheAPIServer(t *testing.T) {
+func TestWatch_ListContinuesAfterAPIServerErrors(t *testing.T) {
 	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:6443", Err: syscall.ECONNREFUSED}
 	for name, tc := range map[string]struct {
 		answer func(passed time.Duration) error
@@ -77,7 +77,7 @@ func TestAListIsWatchedUntilItIsInterruptedWhateverBecomesOfTheAPIServer(t *test
 	}
 }
 
-func TestLogsAreFollowedUntilTheirOwnRunEndsWhateverBecomesOfTheAPIServer(t *testing.T) {
+func TestLogs_FollowContinuesAfterAPIServerErrors(t *testing.T) {
 	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:6443", Err: syscall.ECONNREFUSED}
 	for name, tc := range map[string]struct {
 		answer func(passed time.Duration, run *assayv1alpha1.BenchmarkRun) error

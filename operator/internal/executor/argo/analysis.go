@@ -15,14 +15,14 @@ import (
 )
 
 // analysisMemory is the limit of the analysis, and AnalysisHeap the limit given to Go's runtime: a large ledger is
-// nearly all of the heap, and without the hint garbage would be let double it.
+// nearly all of the heap, and without the limit Go's runtime would let garbage double it.
 const analysisMemory, AnalysisHeap = "512Mi", "320MiB"
 
-// analysisTakes is how long a try of the analysis may take, a store that is away for minutes included. One of 100,000 attempts takes
-// seconds.
+// analysisTakes is the deadline of one try of the analysis, minutes of an unreachable store included. The analysis of 100,000 attempts
+// takes seconds.
 const analysisTakes = time.Hour
 
-// storeAway is how long one try of an analysis waits for a store that is away: a restart of the store costs no try.
+// storeAway is the time that one try of the analysis waits for an unreachable store, so that a restart of the store does not use up a try.
 const storeAway = 10 * time.Minute
 
 // analysis is the template that judges the ledger. It is the only container with credentials that Assay itself gives out.
@@ -33,7 +33,7 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 		Metadata:     &Metadata{Labels: map[string]string{executor.PartLabel: executor.AnalysisPart}},
 		Tolerations:  tolerations(exp),
 		PodSpecPatch: analysisPatch(config),
-		// One that hangs must not keep the run, and its nodes, for ever.
+		// Without a deadline an analysis that hangs would hold the run and its nodes for ever.
 		ActiveDeadlineSeconds: ptr.To(intstr.FromInt32(int32(analysisTakes.Seconds()))),
 		RetryStrategy:         retries(3),
 		Volumes:               append(store.volumes, noToken),

@@ -19,7 +19,7 @@ const (
 	planFolder = "/assay/plan"
 )
 
-// The runner and the plan, for whatever of a pod uses them.
+// Mounts of the runner and of the plan, for the containers of a pod that use them.
 var (
 	binMount  = corev1.VolumeMount{Name: "assay-bin", MountPath: binFolder, ReadOnly: true}
 	planMount = corev1.VolumeMount{Name: "assay-plan", MountPath: planFolder, ReadOnly: true}
@@ -29,7 +29,7 @@ var (
 const (
 	blockReference = "{{inputs.parameters.block}}"
 	nodeReference  = "{{inputs.parameters.node}}"
-	// displayReference is made by displayName, which leaves nothing in it that people wrote but letters, digits and hyphens.
+	// displayReference refers to the result of displayName, which consists of letters, digits, dots and hyphens.
 	displayReference = "{{inputs.parameters.display}}"
 	podReference     = "{{pod.name}}"
 )
@@ -45,8 +45,8 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 		Affinity:     onNode(nodeReference),
 		Tolerations:  tolerations(exp),
 		PodSpecPatch: blockPatch(config, exp.Plan.Placement),
-		// A trial that fails is a result and the runner exits 0: a pod that fails was lost to the infrastructure. There is no
-		// maxDuration: it would count from the first start and deny long blocks their retries.
+		// Only failures of the infrastructure are retried, because the runner exits 0 when a trial fails. A maxDuration would count from
+		// the first start and deny long blocks their retries.
 		RetryStrategy: retries(exp.Plan.Retries),
 		Volumes: []corev1.Volume{
 			emptyDir("assay-bin", binRoom), emptyDir("tmp", tmpRoom), noToken,
@@ -69,13 +69,13 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 			},
 			Resources:    stored(blockResources(exp.Plan.Placement), layerRoom+binRoom+tmpRoom),
 			VolumeMounts: []corev1.VolumeMount{binMount, planMount, {Name: "tmp", MountPath: "/tmp"}, noTokenMount},
-			// A workload may write beside itself: a read-only root would be one more way in which it differs from production.
+			// The root is writable, because a workload may write next to its program, as it does in production.
 			SecurityContext: containerSecurity(false),
 		},
 	}
 }
 
-// retries runs a pod again that was lost, with more and more time between.
+// retries returns the retry strategy of pods that were lost, with exponential backoff.
 func retries(limit int) *RetryStrategy {
 	return &RetryStrategy{
 		Limit: ptr.To(intstr.FromInt32(int32(limit))), RetryPolicy: "Always",
@@ -83,7 +83,7 @@ func retries(limit int) *RetryStrategy {
 	}
 }
 
-// onNode pins a pod by the node's name; the hostname label may be something else.
+// onNode pins a pod by the node's name, because the hostname label may differ from it.
 func onNode(name string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -92,7 +92,7 @@ func onNode(name string) *corev1.Affinity {
 	}}
 }
 
-// tolerations of the run's pods: those it asks for, and that of its own taint on nodes it has for itself.
+// tolerations returns the tolerations in the run's placement and, if the run has nodes exclusively, that of the lease's taint.
 func tolerations(exp *experiment.Experiment) []corev1.Toleration {
 	out := slices.Clone(exp.Plan.Placement.Tolerations)
 	if exp.Plan.Placement.Exclusive == experiment.ExclusiveNode {
@@ -101,14 +101,14 @@ func tolerations(exp *experiment.Experiment) []corev1.Toleration {
 	return out
 }
 
-// blockAsks is what a block asks of its node.
+// blockAsks returns the resource requests of a block's container.
 func blockAsks(placement experiment.Placement) corev1.ResourceList {
 	cpus := *resource.NewQuantity(int64(placement.CPUs), resource.DecimalSI)
 	return corev1.ResourceList{corev1.ResourceCPU: cpus, corev1.ResourceMemory: placement.Memory}
 }
 
-// blockResources requests what it limits, so that the pod is Guaranteed and the kubelet's static CPU manager gives it CPUs
-// of its own. Without exclusivity there is no CPU limit: the pod shares, and is never throttled.
+// blockResources returns limits equal to the requests, so that the pod is Guaranteed and the kubelet's static CPU manager pins it to
+// exclusive CPUs. Without exclusivity there is no CPU limit, so that the pod is never throttled.
 func blockResources(placement experiment.Placement) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{Requests: blockAsks(placement), Limits: blockAsks(placement)}
 	if placement.Exclusive == experiment.ExclusiveNone {

@@ -16,23 +16,23 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Names of templates, as they show in Argo's UI.
+// Names of templates, which Argo's UI shows.
 const (
 	waveTemplate     = "wave"
 	blockTemplate    = "block"
 	analysisTemplate = "analyze"
 )
 
-// longestDeadline is what the API server takes as the deadline of a pod.
+// longestDeadline is the maximum of activeDeadlineSeconds of a pod.
 const longestDeadline = math.MaxInt32 * time.Second
 
-// Build writes a wave: one chain of blocks per lane, each of which takes as long as longest at most, then the analysis, which also runs
-// when blocks failed or the workflow was stopped. It fails when something that people wrote would be replaced by Argo.
+// Build returns the Workflow of a wave, which has one chain of blocks per lane, each block with the deadline longest, and then the
+// analysis, which also runs if blocks failed or the Workflow was stopped. It returns an error if Argo would replace a part of the user's text.
 func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane, longest time.Duration) (
 	*Workflow, error) {
 	out := base(config, exp.Run, wave.Wave, executor.Name(exp.Run.Name, wave.Wave))
 	blocks := withKeeper(withImages(block(config, exp, wave.Wave), design.Images(exp)), config, exp)
-	// The operator stops a run at the end of its budget. A block ends by itself where that cannot be: its kubelet ends it.
+	// The operator stops a run at the end of its budget. The deadline makes the kubelet end a block if the operator cannot.
 	blocks.ActiveDeadlineSeconds = ptr.To(intstr.FromInt32(int32(min(longest, longestDeadline).Seconds())))
 	out.Spec.Entrypoint = waveTemplate
 	out.Spec.OnExit = analysisTemplate
@@ -46,10 +46,10 @@ func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes [
 	return out, checkReferences(out)
 }
 
-// nodeInput is the parameter of a block that says on which node it runs.
+// nodeInput is the parameter of a block that has the name of its node.
 const nodeInput = "node"
 
-// Nodes are those on which a workflow may start blocks, each once for each block.
+// Nodes returns the nodes on which a Workflow may start blocks, once per block.
 func (s *Spec) Nodes() []string {
 	var out []string
 	for i := range s.Templates {
@@ -64,17 +64,17 @@ func (s *Spec) Nodes() []string {
 	return out
 }
 
-// BuildAnalysis writes a workflow that only analyses what a wave left in the ledger.
+// BuildAnalysis returns a Workflow that only repeats the analysis of a wave from the ledger. The first try is 1.
 func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) (*Workflow, error) {
 	out := base(config, exp.Run, wave, executor.AnalysisName(exp.Run.Name, wave, try))
 	out.Spec.Entrypoint = analysisTemplate
 	out.Spec.Templates = []Template{analysis(config, exp, wave)}
 	annotate(out, config, exp, wave, fmt.Sprintf("%s, wave %d: analysis only", exp.Run.Name, wave),
-		"Judges again what the wave left in the ledger.")
+		"Repeats the analysis of the wave from the attempts in the ledger.")
 	return out, checkReferences(out)
 }
 
-// keptSeconds is how long a workflow that has ended stays, for people: a week. All that was measured is in the ledger.
+// keptSeconds is the time to live of a finished Workflow, a week, during which users can inspect it. All results are in the ledger.
 const keptSeconds = 7 * 24 * 60 * 60
 
 func base(config Config, run record.Run, wave int, name string) *Workflow {
@@ -88,8 +88,8 @@ func base(config Config, run record.Run, wave int, name string) *Workflow {
 		ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: name, Labels: labels},
 		Spec: Spec{
 			ServiceAccountName: config.ServiceAccount,
-			// The pods of blocks that failed stay, with their logs, for as long as the workflow does. Both are said here, so that no default
-			// of Argo's takes a workflow away before somebody has looked at it, or keeps all of them.
+			// Pods of failed blocks and their logs are retained as long as the Workflow. Both are set here, so that defaults of the
+			// installation neither delete a Workflow before a user has inspected it nor retain all of them.
 			PodGC:       &PodGC{Strategy: "OnPodSuccess"},
 			TTLStrategy: &TTLStrategy{SecondsAfterCompletion: ptr.To[int32](keptSeconds)},
 			PodMetadata: &Metadata{Labels: pods, Annotations: map[string]string{
@@ -103,7 +103,7 @@ func base(config Config, run record.Run, wave int, name string) *Workflow {
 	}
 }
 
-// tasks are the blocks of every lane, each waiting for the one before it on the same node, however that ended.
+// tasks returns a task per block. It depends on the previous block on the same node, whether that succeeded or failed.
 func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) []Task {
 	last := map[design.Lane]string{}
 	out := make([]Task, 0, len(wave.Blocks))
@@ -126,7 +126,7 @@ func anyEnding(task string) string {
 	return fmt.Sprintf("%[1]s.Succeeded || %[1]s.Failed || %[1]s.Errored || %[1]s.Skipped || %[1]s.Omitted", task)
 }
 
-// taskName is the name of a block in the graph, and the beginning of what each of its tries is called there: block-3(0).
+// taskName returns the name of a block in the graph. Argo appends the number of the try, as in block-3(0).
 func taskName(display string) string { return strings.ReplaceAll(display, ".", "-") }
 
 func value(name, text string) Parameter { return Parameter{Name: name, Value: &text} }

@@ -48,7 +48,7 @@ func testExperiment(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *as
 	return exp
 }
 
-func TestWorkflowsReadAsTheExperiment(t *testing.T) {
+func TestBuild_WorkflowsMatchGoldenFiles(t *testing.T) {
 	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.Tolerations = []corev1.Toleration{{Key: "assay.dev/dedicated", Operator: corev1.TolerationOpExists}}
 	})
@@ -81,7 +81,7 @@ func build(t *testing.T, exp *experiment.Experiment, wave *record.Wave, lanes []
 	return out
 }
 
-func TestEveryContainerOfAnExclusiveBlockRequestsWhatItLimits(t *testing.T) {
+func TestBlock_ExclusiveContainersAreGuaranteed(t *testing.T) {
 	exp := testExperiment(t, nil)
 	template := withKeeper(block(testConfig(t), exp, 0), testConfig(t), exp)
 	for _, container := range append(template.InitContainers, *template.Container) {
@@ -97,15 +97,15 @@ func TestEveryContainerOfAnExclusiveBlockRequestsWhatItLimits(t *testing.T) {
 	}
 }
 
-// What prepares a block is as quick as the block can make it, and costs the pod nothing: Kubernetes takes the larger of what the
-// containers need together and what any init container needs.
-func TestPreparingABlockTakesNoMoreThanTheBlock(t *testing.T) {
+// Init containers have the resources of the block, which adds nothing to the pod's requests, because Kubernetes takes the maximum of the
+// sum of the containers and each init container.
+func TestPreparing_RequestsAtMostThoseOfTheBlock(t *testing.T) {
 	cases := map[string]struct {
 		memory string
 		want   string
 	}{
-		"as much as the block":                         {"1Gi", "1Gi"},
-		"a small block leaves the executor its memory": {"64Mi", "128Mi"},
+		"the memory of the block":        {"1Gi", "1Gi"},
+		"at least the executor's memory": {"64Mi", "128Mi"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestPreparingABlockTakesNoMoreThanTheBlock(t *testing.T) {
 	}
 }
 
-// deciding is what the kubelet looks at to tell whether a pod is Guaranteed.
+// deciding returns the resources that decide whether a pod is Guaranteed.
 func deciding(list corev1.ResourceList) corev1.ResourceList {
 	out := list.DeepCopy()
 	delete(out, corev1.ResourceEphemeralStorage)
@@ -153,7 +153,7 @@ func hides(container corev1.Container, path string) bool {
 	return false
 }
 
-func TestSharedBlocksAreNotThrottled(t *testing.T) {
+func TestBlock_SharedCPUsHaveNoLimit(t *testing.T) {
 	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone
 		spec.Retry.Limit = ptr.To[int32](0)
@@ -164,7 +164,7 @@ func TestSharedBlocksAreNotThrottled(t *testing.T) {
 	}
 }
 
-func TestBuckets(t *testing.T) {
+func TestParseBucket(t *testing.T) {
 	cases := map[string]struct {
 		url  string
 		want Bucket
@@ -181,7 +181,7 @@ func TestBuckets(t *testing.T) {
 			want: Bucket{Name: "lab", Prefix: "team/assay", Query: "endpoint=https://s3.eu-central-1.amazonaws.com&region=eu-central-1"},
 			back: "s3://lab/team/assay/runs/a?endpoint=https://s3.eu-central-1.amazonaws.com&region=eu-central-1",
 		},
-		"a folder cannot serve a cluster": {url: "file:///tmp/x", err: "blocks in a cluster need an object store"},
+		"a folder is rejected": {url: "file:///tmp/x", err: "blocks in a cluster need an object store"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -205,8 +205,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// On a node that a run has for itself, its blocks and analyses are at home, and no other run's are.
-func TestOnlyARunWithANodeForItselfToleratesItsTaint(t *testing.T) {
+// Blocks and analyses of a run tolerate the taint of the run's exclusive nodes and that of no other run.
+func TestTolerations_ExclusiveNodeToleratesOnlyItsOwnTaint(t *testing.T) {
 	for exclusive, want := range map[assayv1alpha1.Exclusivity]bool{
 		assayv1alpha1.ExclusiveNode: true, assayv1alpha1.ExclusiveCPUs: false, assayv1alpha1.ExclusiveNone: false,
 	} {
@@ -228,7 +228,7 @@ func TestOnlyARunWithANodeForItselfToleratesItsTaint(t *testing.T) {
 	}
 }
 
-func TestAStoreWithItsOwnAuthorityIsTrustedWhereObjectsAreMoved(t *testing.T) {
+func TestAccess_CASecretIsMountedForKeeperAndAnalysis(t *testing.T) {
 	config := testConfig(t)
 	bucket, err := ParseBucket("s3://assay?endpoint=https://minio.storage.svc:9000&region=lab&pathStyle=true")
 	if err != nil {
@@ -264,7 +264,7 @@ func TestAStoreWithItsOwnAuthorityIsTrustedWhereObjectsAreMoved(t *testing.T) {
 	}
 }
 
-func TestWithoutASecretThePodsOwnIdentityIsUsedAndKeptFromTheWorkload(t *testing.T) {
+func TestAccess_WithoutSecretOnlyTheKeeperHasThePodsIdentity(t *testing.T) {
 	config := testConfig(t)
 	config.Bucket.Secret = ""
 	exp := testExperiment(t, nil)
@@ -273,7 +273,7 @@ func TestWithoutASecretThePodsOwnIdentityIsUsedAndKeptFromTheWorkload(t *testing
 		t.Errorf("the keeper has %+v", env)
 	}
 	if got := blocks.Metadata.Annotations["eks.amazonaws.com/skip-containers"]; got != "install,main" {
-		t.Errorf("the identity is kept from %q", got)
+		t.Errorf("containers without the identity: %q", got)
 	}
 	template := analysis(config, exp, 0)
 	if env := template.Container.Env; len(env) != 1 || env[0].Name != "GOMEMLIMIT" || len(template.Metadata.Annotations) > 0 {
@@ -281,8 +281,8 @@ func TestWithoutASecretThePodsOwnIdentityIsUsedAndKeptFromTheWorkload(t *testing
 	}
 }
 
-// Argo ends a container by executing a program in it, and by default the one in /var/run/argo, which all containers of a pod can write.
-func TestWhatArgoExecutesToEndABlockIsOutOfReachOfTrials(t *testing.T) {
+// Argo ends a container by executing a program in it, and by default one in /var/run/argo, where all containers of a pod can write.
+func TestKillAnnotation_TrialsCannotReplaceTheProgram(t *testing.T) {
 	exp := testExperiment(t, nil)
 	lanes := []design.Lane{{Node: "node-a"}}
 	wave, err := design.BuildWave(exp, 0, 0, 1, lanes)
@@ -315,13 +315,13 @@ func TestWhatArgoExecutesToEndABlockIsOutOfReachOfTrials(t *testing.T) {
 			if err != nil || len(command) != 4 || !slices.Equal(command[1:], []string{"kill", "%d", "1"}) {
 				t.Errorf("%s is ended by %q: %v", container, text, err)
 			} else if !reached(command[0]) {
-				t.Errorf("%s is ended by %s, over which trials may write", container, command[0])
+				t.Errorf("%s is ended by %s, which trials can write", container, command[0])
 			}
 		}
 	}
 }
 
-func TestTheSampleIsAWave(t *testing.T) {
+func TestSample_HasTheFieldsOfAWave(t *testing.T) {
 	sample, err := Sample(testConfig(t), "team-a")
 	if err != nil {
 		t.Fatal(err)

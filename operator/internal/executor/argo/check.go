@@ -13,24 +13,24 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// Needed is the oldest version that is supported.
+// Needed is the oldest supported version of Argo Workflows.
 const Needed = "v3.7"
 
 const remedy = "install Argo Workflows " + Needed +
-	" or later with its CRDs, or charts/assay with argo.mode=bundled; the run goes on by itself then"
+	" or later with its CRDs, or charts/assay with argo.mode=bundled; the run then continues without further action"
 
-// Checker asks the API server.
+// Checker asks the API server whether Argo can run waves.
 type Checker struct {
-	// Kinds lists what is served of Argo's API; a NotFound error means nothing.
+	// Kinds lists the served kinds of Argo's API. A NotFound error means that none is served.
 	Kinds func(ctx context.Context) (*metav1.APIResourceList, error)
 	// Try writes a workflow with every field that Assay uses, without storing it.
 	Try func(ctx context.Context) error
 }
 
-// unknownField finds the field in what the API server says of one that a CRD does not have.
+// unknownField matches the API server's error about a field that is not in the CRD.
 var unknownField = regexp.MustCompile(`(\.spec[^\s:]*): field not declared in schema|unknown field "(spec[^"]*)"`)
 
-// check asks what is served and, if asked to, tries a workflow. An error is one of asking: nothing is known then.
+// check reads the served kinds and, if try is set, tries a Workflow. After an error the state is unknown.
 func (c *Checker) check(ctx context.Context, try bool) (plan.EngineState, error) {
 	list, err := c.Kinds(ctx)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -58,7 +58,7 @@ func (c *Checker) check(ctx context.Context, try bool) (plan.EngineState, error)
 	if err = c.Try(ctx); err == nil || ctx.Err() != nil {
 		return plan.EngineState{}, ctx.Err()
 	}
-	// Any other refusal than that of a field shows nothing about Argo.
+	// An error without an unknown field does not depend on Argo's version.
 	match := unknownField.FindStringSubmatch(err.Error())
 	if match == nil {
 		return plan.EngineState{}, nil

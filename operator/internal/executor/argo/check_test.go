@@ -15,7 +15,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// apiServer answers what a test tells it to.
+// apiServer returns configured answers.
 type apiServer struct {
 	kinds        []string
 	kindsErr     error
@@ -42,7 +42,7 @@ func (s *apiServer) checker() Checker {
 
 var both = []string{"Workflow", "WorkflowTaskResult"}
 
-func TestWhatIsFoundOfArgo(t *testing.T) {
+func TestChecker_ServedKindsAndFieldsDecideTheState(t *testing.T) {
 	notFound := apierrors.NewNotFound(schema.GroupResource{Group: "argoproj.io"}, "")
 	for name, tc := range map[string]struct {
 		server apiServer
@@ -50,7 +50,7 @@ func TestWhatIsFoundOfArgo(t *testing.T) {
 		says   string
 		absent bool
 	}{
-		"all that is needed":                     {server: apiServer{kinds: both}},
+		"all kinds and fields":                   {server: apiServer{kinds: both}},
 		"no API group":                           {server: apiServer{kindsErr: notFound}, reason: assayv1alpha1.ReasonEngineMissing, says: "argo.mode=bundled", absent: true},
 		"another project of the same group only": {server: apiServer{kinds: []string{"Application"}}, reason: assayv1alpha1.ReasonEngineMissing, says: "kind Workflow", absent: true},
 		"CRDs from before task results":          {server: apiServer{kinds: both[:1]}, reason: assayv1alpha1.ReasonEngineTooOld, says: "WorkflowTaskResult"},
@@ -58,7 +58,7 @@ func TestWhatIsFoundOfArgo(t *testing.T) {
 			server: apiServer{kinds: both, tryErr: errors.New(`failed to create typed patch object (default/x; argoproj.io/v1alpha1, Kind=Workflow): .spec.podMetadata: field not declared in schema`)},
 			reason: assayv1alpha1.ReasonEngineTooOld, says: "the field .spec.podMetadata of a Workflow",
 		},
-		"CRDs without a field, in other words": {
+		"CRDs without a field, with a strict decoding error": {
 			server: apiServer{kinds: both, tryErr: errors.New(`strict decoding error: unknown field "spec.templates[0].initContainers"`)},
 			reason: assayv1alpha1.ReasonEngineTooOld, says: "spec.templates[0].initContainers",
 		},
@@ -67,28 +67,28 @@ func TestWhatIsFoundOfArgo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			monitor := NewMonitor(tc.server.checker(), testclock.NewFakeClock(time.Now()))
 			if got := monitor.State(); got.Problem != assayv1alpha1.ReasonWaitingForEngine || !got.Absent {
-				t.Errorf("before it looked: %+v", got)
+				t.Errorf("before the first check: %+v", got)
 			}
 			monitor.Refresh(t.Context())
 			got := monitor.State()
 			if got.Problem != tc.reason || got.Absent != tc.absent || !strings.Contains(got.Message, tc.says) {
-				t.Errorf("found %+v, want %s that says %q", got, tc.reason, tc.says)
+				t.Errorf("state %+v, want %s with %q", got, tc.reason, tc.says)
 			}
 			select {
 			case <-monitor.Ready():
 				if tc.absent {
-					t.Error("it is called ready")
+					t.Error("Ready is closed without the API")
 				}
 			default:
 				if !tc.absent {
-					t.Error("it is not called ready")
+					t.Error("Ready is not closed")
 				}
 			}
 		})
 	}
 }
 
-func TestTheMonitorGoesOnLooking(t *testing.T) {
+func TestMonitor_StateFollowsTheAPIServer(t *testing.T) {
 	server := &apiServer{kindsErr: apierrors.NewNotFound(schema.GroupResource{}, "")}
 	clock := testclock.NewFakeClock(time.Now())
 	monitor := NewMonitor(server.checker(), clock)
@@ -97,30 +97,30 @@ func TestTheMonitorGoesOnLooking(t *testing.T) {
 	server.kindsErr, server.kinds = nil, both
 	monitor.Refresh(t.Context())
 	if got := monitor.State(); got.Problem != "" || server.tried != 1 {
-		t.Errorf("Argo came: %+v, tried %d times", got, server.tried)
+		t.Errorf("after Argo was installed: %+v, tried %d times", got, server.tried)
 	}
 	clock.Step(whileReady)
 	monitor.Refresh(t.Context())
 	if server.tried != 1 {
-		t.Errorf("tried %d times while nothing changed", server.tried)
+		t.Errorf("tried %d times without a change", server.tried)
 	}
 
 	server.kindsErr = errors.New("connection refused")
 	monitor.Refresh(t.Context())
 	if got := monitor.State(); got.Problem != "" {
-		t.Errorf("an API server that does not answer is taken for a missing Argo: %+v", got)
+		t.Errorf("an unreachable API server changed the state: %+v", got)
 	}
 
 	server.kindsErr, server.tryErr = nil, errors.New(".spec.onExit: field not declared in schema")
 	clock.Step(tryEvery)
 	monitor.Refresh(t.Context())
 	if got := monitor.State(); got.Problem != assayv1alpha1.ReasonEngineTooOld {
-		t.Errorf("its CRDs were replaced by older ones: %+v", got)
+		t.Errorf("after its CRDs were replaced by older ones: %+v", got)
 	}
 
 	server.kinds = nil
 	monitor.Refresh(t.Context())
 	if got := monitor.State(); got.Problem != assayv1alpha1.ReasonEngineMissing {
-		t.Errorf("its CRDs were deleted: %+v", got)
+		t.Errorf("after its CRDs were deleted: %+v", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewChecker asks the API server of a connection. What it tries is a workflow like every wave's, in the namespace.
+// NewChecker returns a Checker for the API server of a connection. It tries a Workflow in the namespace that has the fields of every wave.
 func NewChecker(config *rest.Config, writer client.Client, waves Config, namespace string) (Checker, error) {
 	discover, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -20,7 +20,7 @@ func NewChecker(config *rest.Config, writer client.Client, waves Config, namespa
 	}
 	sample, err := Sample(waves, namespace)
 	if err != nil {
-		return Checker{}, fmt.Errorf("the workflow that Argo is tried with: %w", err)
+		return Checker{}, fmt.Errorf("workflow of the check of Argo: %w", err)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(sample)
 	if err != nil {
@@ -32,7 +32,7 @@ func NewChecker(config *rest.Config, writer client.Client, waves Config, namespa
 		Kinds: func(context.Context) (*metav1.APIResourceList, error) {
 			return discover.ServerResourcesForGroupVersion(GroupVersion.String())
 		},
-		// Server-side apply refuses a field that the CRD does not have; other writes would drop it and go on.
+		// Server-side apply rejects a field that is not in the CRD. Other writes would drop it silently.
 		Try: func(ctx context.Context) error {
 			object := (&unstructured.Unstructured{Object: content}).DeepCopy()
 			return writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.DryRunAll, client.FieldOwner("assay-argo-check"),

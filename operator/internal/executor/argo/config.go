@@ -16,48 +16,49 @@ import (
 	"assay.dev/assay/operator/internal/executor"
 )
 
-// Config is what an installation decides about every workflow.
+// Config is the configuration of an installation that applies to every Workflow.
 type Config struct {
-	// Bucket is where artifacts and analyses go.
+	// Bucket stores attempts and analyses.
 	Bucket Bucket
-	// OperatorImage holds /assay, which analyses; RunnerImage holds /assay-runner.
+	// OperatorImage contains /assay, which analyses, and RunnerImage contains /assay-runner.
 	OperatorImage, RunnerImage string
 	PullPolicy                 corev1.PullPolicy
-	// ServiceAccount of the pods. Argo's executor needs it to report results; a workload's container does not get it.
+	// ServiceAccount of the pods. Argo's executor reports results with its token, which is not mounted into the workload's container.
 	ServiceAccount string
-	// ExecutorCPU and ExecutorMemory are what Argo's own containers in a pod get, and the keeper, requested and limit.
+	// ExecutorCPU and ExecutorMemory are the requests and limits of Argo's own containers in a pod and of the keeper.
 	ExecutorCPU, ExecutorMemory resource.Quantity
-	// InstanceID of the Argo controller that shall run the workflows; empty for one without.
+	// InstanceID of the Argo controller that runs the Workflows; empty for a controller without one.
 	InstanceID string
 }
 
-// Bucket is the object store as keepers and analyses reach it.
+// Bucket is the address and the credentials of the object store for keepers and analyses.
 type Bucket struct {
 	Name string
 	// Prefix before every key, without slashes at its ends.
 	Prefix string
-	// Query is the part of the URL that says where the bucket is: endpoint and region, whether or not they were given, and pathStyle.
+	// Query is the query of the URL, with endpoint and region, defaults included, and pathStyle.
 	Query string
-	// Secret in the run's namespace, and its keys. Without one the pods' own identity is used, which the cloud gives them.
+	// Secret is in the run's namespace, and has the credentials under these keys. Without it pods use the identity that the cloud gives them.
 	Secret, AccessKey, SecretKey string
-	// CASecret in the run's namespace, with the certificates of the authority that signed the store's, and its key. Without
-	// one the images' own authorities are believed.
+	// CASecret is in the run's namespace, and has under CAKey the certificates of the authority that signed the store's certificate.
+	// Without it the authorities in the images are trusted.
 	CASecret, CAKey string
 }
 
 const defaultRegion = "us-east-1"
 
-// ParseBucket reads a ledger's URL, s3://bucket/prefix?endpoint=http://host:port&region=….
+// ParseBucket parses a ledger's URL, s3://bucket/prefix?endpoint=http://host:port&region=….
 func ParseBucket(ledgerURL string) (Bucket, error) {
 	parsed, err := url.Parse(ledgerURL)
 	if err != nil || parsed.Scheme != "s3" || parsed.Host == "" {
-		return Bucket{}, fmt.Errorf("ledger %q: blocks in a cluster need an object store: write s3://bucket?endpoint=http://host:port", ledgerURL)
+		return Bucket{}, fmt.Errorf("invalid ledger %q: blocks in a cluster need an object store: s3://bucket?endpoint=http://host:port",
+			ledgerURL)
 	}
 	values := parsed.Query()
 	region := cmp.Or(values.Get("region"), defaultRegion)
 	endpoint, err := url.Parse(cmp.Or(values.Get("endpoint"), "https://s3."+region+".amazonaws.com"))
 	if err != nil || endpoint.Host == "" {
-		return Bucket{}, fmt.Errorf("ledger %q: endpoint is not http(s)://host:port", ledgerURL)
+		return Bucket{}, fmt.Errorf("invalid ledger %q: endpoint must be http://host:port or https://host:port", ledgerURL)
 	}
 	query := "endpoint=" + endpoint.Scheme + "://" + endpoint.Host + "&region=" + region
 	if style := values.Get("pathStyle"); style != "" {
@@ -66,22 +67,22 @@ func ParseBucket(ledgerURL string) (Bucket, error) {
 	return Bucket{Name: parsed.Host, Prefix: strings.Trim(parsed.Path, "/"), Query: query}, nil
 }
 
-// URL is the ledger's address under a prefix, as assay analyze takes it.
+// URL returns the URL of the ledger under a prefix, in the form of --ledger of assay analyze.
 func (b Bucket) URL(prefix string) string {
 	address := url.URL{Scheme: "s3", Host: b.Name, Path: "/" + path.Join(b.Prefix, prefix), RawQuery: b.Query}
 	return address.String()
 }
 
-// Where a trusted container finds the certificates of the store's authority.
+// Folder and file with the certificates of the store's authority in a trusted container.
 const (
 	caFolder = "/etc/assay/ca"
 	caFile   = "ca.crt"
 )
 
-// keysFolder is where a trusted container finds the credentials of the store.
+// keysFolder is the folder with the credentials of the store in a trusted container.
 const keysFolder = "/etc/assay/keys"
 
-// access is what a trusted container needs to reach the store: arguments of the program in it, variables, volumes of its pod and mounts.
+// access has the arguments, variables, volumes and mounts by which a trusted container reaches the store.
 type access struct {
 	arguments []string
 	env       []corev1.EnvVar
@@ -94,14 +95,14 @@ func (a *access) mount(name, folder string, secret *corev1.SecretVolumeSource) {
 	a.mounts = append(a.mounts, corev1.VolumeMount{Name: name, MountPath: folder, ReadOnly: true})
 }
 
-// access reaches the store from a namespace. Credentials are files and no variables: a key that is replaced while a block runs is used by
-// the block.
+// access returns the access to the store from a namespace. Credentials are mounted as files, not set as variables, so that a running block
+// uses a key that was replaced.
 func (b Bucket) access(namespace string) access {
 	var out access
 	if b.Secret != "" {
 		out.arguments = []string{"--credentials-dir", keysFolder, "--secret", namespace + "/" + b.Secret}
 		out.mount("assay-keys", keysFolder, &corev1.SecretVolumeSource{
-			// Whoever is in the group of the pod may read them, which needs a container that mounts them.
+			// Readable by the pod's group, which all its containers have. Only containers that mount the volume can use it.
 			SecretName: b.Secret, DefaultMode: ptr.To[int32](0o440),
 			Items: []corev1.KeyToPath{{Key: b.AccessKey, Path: store.AccessKeyFile}, {Key: b.SecretKey, Path: store.SecretKeyFile}},
 		})
@@ -115,8 +116,8 @@ func (b Bucket) access(namespace string) access {
 	return out
 }
 
-// blockAnnotations keep what trials may have written from being executed to end a block, and a cloud from giving the pod's identity to the
-// containers of a block: only the keeper, which stores the attempts, is to have it.
+// blockAnnotations returns annotations that prevent Argo from executing a file that trials may have written, and the cloud from giving the
+// pod's identity to containers other than the keeper, which stores the attempts.
 func blockAnnotations(b Bucket) map[string]string {
 	out := map[string]string{killAnnotation + executor.MainContainer: killCommand(binFolder + "/assay-runner")}
 	if b.Secret == "" {
@@ -125,9 +126,9 @@ func blockAnnotations(b Bucket) map[string]string {
 	return out
 }
 
-// killAnnotation, with the name of a container, says by which program Argo sends signals there. Argo executes it in the container, and
-// without this takes the one in a folder that all of them can write to: a trial could put another in its place, which Argo would execute
-// where the pod's token is, and to what it says Argo's controller listens.
+// killAnnotation, with the name of a container, selects the program by which Argo sends signals there. By default Argo executes a program
+// in a folder that all containers can write to. A trial could replace it, and Argo would execute the replacement in its own container,
+// which has the pod's token and reports to Argo's controller.
 const killAnnotation = "workflows.argoproj.io/kill-cmd-"
 
 func killCommand(program string) string { return fmt.Sprintf(`["%s","kill","%%d","1"]`, program) }

@@ -14,10 +14,10 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// What people see in Argo's UI: a name and a line of what it is for every workflow, a short name for every block, and its plan as the
-// node's inputs. Nothing of it is read by anybody but people.
+// Argo's UI shows a title and a description for every Workflow, a short name for every block, and the plan of a block as the inputs of its
+// node. These texts are for users, and no program reads them.
 
-// Annotations that Argo's UI shows, and the one that its links are made from.
+// Annotations that Argo's UI shows, and the annotation from which it builds links.
 const (
 	titleAnnotation       = "workflows.argoproj.io/title"
 	descriptionAnnotation = "workflows.argoproj.io/description"
@@ -26,10 +26,10 @@ const (
 	ReportAnnotation = "assay.dev/report"
 )
 
-// longestText bounds what a node's input holds: a workflow is one object, and has up to a thousand nodes.
+// longestText limits the length of a node's input, because a Workflow is one object with up to a thousand nodes.
 const longestText = 160
 
-// blockInputs are the parameters of a block: the first two steer it, the others are for people.
+// blockInputs returns the parameters of a block. The first two control it, the others are for users.
 func blockInputs() []Parameter {
 	var out []Parameter
 	for _, name := range []string{"block", nodeInput, "display", "purpose", "points", "arms", "order", "trials", "sequence"} {
@@ -38,7 +38,7 @@ func blockInputs() []Parameter {
 	return out
 }
 
-// blockArguments fill them in.
+// blockArguments returns the values of blockInputs for a block.
 func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane design.Lane, lanes int) []Parameter {
 	return []Parameter{
 		value("block", b.ID), value(nodeInput, lane.Node), value("display", displayName(b, lane, lanes)), value("purpose", string(wave.Why())),
@@ -47,7 +47,7 @@ func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Bloc
 	}
 }
 
-// annotate adds what the workflow is.
+// annotate adds the title, the description and the key of the report to a Workflow.
 func annotate(out *Workflow, config Config, exp *experiment.Experiment, wave int, title, description string) {
 	out.Annotations = map[string]string{
 		titleAnnotation:       title,
@@ -56,7 +56,7 @@ func annotate(out *Workflow, config Config, exp *experiment.Experiment, wave int
 	}
 }
 
-// waveDescription names axes and arms, whose characters the API limits to those that no Markdown means anything by.
+// waveDescription returns the description of a wave. The API limits the names of axes and arms to characters without meaning in Markdown.
 func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) string {
 	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), wave.Trials(), len(lanes),
 		describeArms(exp), exp.Plan.Design.Order)
@@ -70,13 +70,13 @@ func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []desi
 	return text
 }
 
-// plainValue is a value that means nothing in Markdown, nor to Argo.
+// plainValue matches values without meaning in Markdown or to Argo.
 var plainValue = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+-]*$`)
 
-// shownValues is how many values of an axis are listed.
+// shownValues is the maximum number of listed values of an axis.
 const shownValues = 8
 
-// describeValues lists the values of an axis, or counts them where they are many or anything but plain.
+// describeValues lists the values of an axis, or their number if there are many or one does not match plainValue.
 func describeValues(wave *record.Wave, axis string) string {
 	var values []string
 	for _, point := range wave.Points {
@@ -90,17 +90,17 @@ func describeValues(wave *record.Wave, axis string) string {
 	return strings.Join(values, ", ")
 }
 
-// Argo marks a node as failed whose display name does not match ^[a-zA-Z0-9][a-zA-Z0-9-.]{0,61}[a-zA-Z0-9]$.
+// Argo fails a node if its display name does not match ^[a-zA-Z0-9][a-zA-Z0-9-.]{0,61}[a-zA-Z0-9]$.
 var unsafeInDisplay = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// longestDisplay is how much of a name the graph shows; it cuts longer ones in the middle.
+// longestDisplay is the maximum length of a name in the graph, which elides the middle of longer names.
 const longestDisplay = 20
 
-// blockNumber is the number in the name of a block, w000-b0003.
+// blockNumber matches the number in the name of a block, such as w000-b0003.
 var blockNumber = regexp.MustCompile(`-b0*([0-9]+)$`)
 
-// displayName is what a block is called in the graph: block-3, and where several nodes run blocks block-3.node-a. What the block runs is
-// in its inputs.
+// displayName returns the name of a block in the graph, block-3, or block-3.node-a if several nodes run blocks. The inputs of the node
+// describe the block's trials.
 func displayName(b record.Block, lane design.Lane, lanes int) string {
 	name := word(b.ID, longestDisplay)
 	if number := blockNumber.FindStringSubmatch(b.ID); number != nil {
@@ -113,13 +113,13 @@ func displayName(b record.Block, lane design.Lane, lanes int) string {
 	return name
 }
 
-// word makes of a text what may stand in a display name: letters, digits and single hyphens between them.
+// word converts a text to letters, digits and single hyphens, which a display name may contain, and shortens it to longest characters.
 func word(text string, longest int) string {
 	out := strings.Trim(unsafeInDisplay.ReplaceAllString(text, "-"), "-")
 	return strings.Trim(out[:min(len(out), max(0, longest))], "-")
 }
 
-// pointsOf are the points that a block's trials are at, in the order of the wave.
+// pointsOf returns the points of a block's trials, in the order of the wave.
 func pointsOf(wave *record.Wave, b record.Block) []record.Point {
 	used := map[int]bool{}
 	for _, cell := range b.Order {
@@ -134,13 +134,13 @@ func pointsOf(wave *record.Wave, b record.Block) []record.Point {
 	return out
 }
 
-// describePoints describes how many points there are, and which, as far as there is room.
+// describePoints returns the number of points and as many of their keys as fit into longestText.
 func describePoints(exp *experiment.Experiment, wave *record.Wave, b record.Block) string {
 	points := pointsOf(wave, b)
 	if len(exp.Axes()) == 0 {
 		return fmt.Sprint(len(points))
 	}
-	// Not all of them, for each of a thousand blocks.
+	// Stop at the limit, because a wave has up to a thousand blocks.
 	text := fmt.Sprintf("%d:", len(points))
 	for i, point := range points {
 		if i > 0 {
@@ -163,8 +163,7 @@ func describeTrials(b record.Block) string {
 	return fmt.Sprint(len(b.Order))
 }
 
-// describeSequence are the arms as they really follow each other. Where several points are interleaved each is described alone,
-// at the first of them.
+// describeSequence returns the arms in the order of the block's trials. If points are interleaved, it describes the first of them only.
 func describeSequence(wave *record.Wave, b record.Block) string {
 	points := pointsOf(wave, b)
 	if len(points) == 0 {
@@ -183,7 +182,7 @@ func describeSequence(wave *record.Wave, b record.Block) string {
 	return plain(text)
 }
 
-// plain is a text that people wrote, short and without anything that Argo would replace: it reads {{ and }} as its own.
+// plain returns a user's text, shortened and without braces, because Argo replaces text between {{ and }}.
 func plain(text string) string {
 	text = strings.NewReplacer("{", "(", "}", ")").Replace(strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); len(runes) > longestText {

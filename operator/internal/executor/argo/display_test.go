@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// argoDisplayName is what Argo 4 demands: a node whose display name does not match fails.
+// argoDisplayName matches the display names that Argo 4 allows. A node with another one fails.
 var argoDisplayName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9-.]{0,61}[a-zA-Z0-9]$`)
 
 func argument(t *testing.T, task Task, name string) string {
@@ -26,11 +26,11 @@ func argument(t *testing.T, task Task, name string) string {
 	return ""
 }
 
-func TestABlockHasAShortName(t *testing.T) {
+func TestDisplayName_BlockNumberAndNode(t *testing.T) {
 	exp := testExperiment(t, nil)
 	for name, tc := range map[string]struct {
 		nodes []string
-		// task is the block that is looked at.
+		// task is the index of the tested block.
 		task int
 		want string
 	}{
@@ -55,7 +55,7 @@ func TestABlockHasAShortName(t *testing.T) {
 			for _, task := range tasks {
 				got := argument(t, task, "display")
 				if !argoDisplayName.MatchString(got) || len(got) > longestDisplay || seen[got] {
-					t.Errorf("display name %q: Argo refuses it, cuts it or has it already", got)
+					t.Errorf("display name %q: Argo rejects, shortens or already has it", got)
 				}
 				seen[got] = true
 			}
@@ -66,7 +66,7 @@ func TestABlockHasAShortName(t *testing.T) {
 	}
 }
 
-func TestADescriptionTellsTheSweep(t *testing.T) {
+func TestWaveDescription_ListsOrCountsValues(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values []string
 		want   string
@@ -97,7 +97,7 @@ func TestADescriptionTellsTheSweep(t *testing.T) {
 	}
 }
 
-func TestInputsOfABlockTellItsPlan(t *testing.T) {
+func TestBlockArguments_DescribeThePlan(t *testing.T) {
 	exp := testExperiment(t, nil)
 	lanes := []design.Lane{{Node: "node-a"}}
 	wave, err := design.BuildWave(exp, 0, 0, 1, lanes)
@@ -132,8 +132,8 @@ func TestInputsOfABlockTellItsPlan(t *testing.T) {
 	}
 }
 
-// A workflow of a thousand blocks is one object: etcd takes 1.5 MiB, and Argo keeps every input once more in the status.
-func TestWhatIsToldOfABlockStaysSmall(t *testing.T) {
+// A Workflow of a thousand blocks is one object of at most 1.5 MiB, etcd's limit, and Argo repeats every input in its status.
+func TestBlockArguments_SizeIsBounded(t *testing.T) {
 	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep.Axes[0].Values = nil
 		for i := range 32 {
@@ -151,12 +151,12 @@ func TestWhatIsToldOfABlockStaysSmall(t *testing.T) {
 		size += len(parameter.Name) + len(*parameter.Value)
 	}
 	if size > 1000 {
-		t.Errorf("a block tells %d bytes", size)
+		t.Errorf("the inputs of a block have %d bytes", size)
 	}
 }
 
-// Whoever makes a run chooses how long its points are called, of which a block may have thousands, and how many blocks there are.
-func TestWhatIsToldOfABlockDoesNotGrowWithTheNamesOfItsPoints(t *testing.T) {
+// Authors choose the number of blocks and of points, thousands per block, and the length of their names.
+func TestBlockArguments_LongPointNamesDoNotAllocateMore(t *testing.T) {
 	exp := testExperiment(t, nil)
 	allocated := func(key string) (bytes uint64, text string) {
 		wave := &record.Wave{}
@@ -183,12 +183,12 @@ func TestWhatIsToldOfABlockDoesNotGrowWithTheNamesOfItsPoints(t *testing.T) {
 	}
 }
 
-func TestTextsAreMadePlain(t *testing.T) {
+func TestPlain(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"Argo's braces become others":   {"{{workflow.name}}", "((workflow.name))"},
-		"also those of expressions":     {"{{=1+1}}", "((=1+1))"},
+		"braces become parentheses":     {"{{workflow.name}}", "((workflow.name))"},
+		"braces of expressions":         {"{{=1+1}}", "((=1+1))"},
 		"white space becomes one space": {"a\n\t b", "a b"},
-		"a long text is cut":            {strings.Repeat("é", 200), strings.Repeat("é", 158) + " …"},
+		"a long text is shortened":      {strings.Repeat("é", 200), strings.Repeat("é", 158) + " …"},
 	} {
 		if got := plain(tc.text); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -196,7 +196,7 @@ func TestTextsAreMadePlain(t *testing.T) {
 	}
 }
 
-func TestAnnotationsThatAssayPutOnAWorkflowAreItsOwn(t *testing.T) {
+func TestOwnAnnotations_ExcludeThoseOfOthers(t *testing.T) {
 	exp := testExperiment(t, nil)
 	built, err := BuildAnalysis(testConfig(t), exp, 2, 1)
 	if err != nil {
@@ -215,6 +215,6 @@ func TestAnnotationsThatAssayPutOnAWorkflowAreItsOwn(t *testing.T) {
 		t.Errorf("own annotations %v of %v", own, all)
 	}
 	if OwnAnnotations(nil) != nil {
-		t.Error("a workflow without annotations has none")
+		t.Error("a Workflow without annotations has own annotations")
 	}
 }

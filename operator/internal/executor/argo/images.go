@@ -9,14 +9,14 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// skipContainers is the annotation by which a cloud keeps a pod's identity from containers.
+// skipContainers is the annotation that excludes containers from a pod's cloud identity.
 const skipContainers = "eks.amazonaws.com/skip-containers"
 
-// withImages completes the template of a block for arms that have images of their own: a container of each image copies the
-// files that the wave names into a folder of the pod, before the block begins. It runs the runner, which the first init
-// container has put in place, so that an image needs no shell. The names of files are in the wave and never in the Workflow.
+// withImages adds an init container per image of an arm to the template of a block. It copies the files that the wave names into a folder
+// of the pod before the block begins. It executes the runner, which the first init container has installed, so that an image needs no
+// shell. The names of files are in the wave and never in the Workflow.
 //
-// Nothing is executed from a volume of type image: whether such a volume lets programs run is up to the container runtime.
+// Volumes of type image are not used, because the container runtime decides whether programs in them can be executed.
 func withImages(block Template, images []record.Image) Template {
 	if len(images) > 0 {
 		block.Container.Resources = stored(block.Container.Resources, layerRoom+binRoom+tmpRoom+int64(len(images))*imageRoom)
@@ -34,7 +34,7 @@ func withImages(block Template, images []record.Image) Template {
 			VolumeMounts:    []corev1.VolumeMount{binMount, planMount, mount, noTokenMount},
 			SecurityContext: containerSecurity(true),
 		})
-		// No trial may change what another arm's trials execute.
+		// Read-only, so that a trial cannot modify another arm's programs.
 		mount.ReadOnly = true
 		block.Container.VolumeMounts = append(block.Container.VolumeMounts, mount)
 		if names, ok := block.Metadata.Annotations[skipContainers]; ok {

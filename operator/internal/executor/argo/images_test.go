@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/design"
 )
 
-func TestProgramsAreCopiedOutOfTheImagesOfArms(t *testing.T) {
+func TestWithImages_InitContainersCopyPrograms(t *testing.T) {
 	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Arms[1].Image, spec.Arms[2].Image = "lab/scan:2", "lab/scan@sha256:"+strings.Repeat("0", 64)
 		template.Files = []string{"/usr/local/bin", "/opt/tables"}
@@ -44,7 +44,7 @@ func TestProgramsAreCopiedOutOfTheImagesOfArms(t *testing.T) {
 		"keeper assay.dev/assay-operator:0.1.0",
 	}
 	if diff := cmp.Diff(want, order); diff != "" {
-		t.Errorf("the runner comes first, then every image in the order of the arms (-want +got):\n%s", diff)
+		t.Errorf("init containers, the runner's first and then those of the arms (-want +got):\n%s", diff)
 	}
 	for i, image := range wave.Images {
 		mounts := func(c corev1.Container) bool {
@@ -59,12 +59,12 @@ func TestProgramsAreCopiedOutOfTheImagesOfArms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(raw), "/opt/tables") {
-		t.Error("names of files, which people write, are in the Workflow and not only in the wave")
+		t.Error("the Workflow has names of files, which are user input")
 	}
 }
 
-// Where the cloud gives pods an identity, no container that runs anything of an arm's image has it.
-func TestContainersOfImagesHaveNoIdentity(t *testing.T) {
+// Containers that execute programs of an arm's image do not have the cloud identity of the pod.
+func TestWithImages_ContainersHaveNoCloudIdentity(t *testing.T) {
 	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Arms[1].Image = "lab/scan:2"
 	})

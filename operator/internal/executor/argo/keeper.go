@@ -14,27 +14,27 @@ import (
 const (
 	// argosContainer is Argo's own container in a pod. The container of a template is executor.MainContainer.
 	argosContainer = "wait"
-	// keeperFolder holds the socket by which the runner reaches the keeper. A block's container cannot write there. It is not below
-	// /assay, which is the program in the keeper's image, and neither is the plan there.
+	// keeperFolder contains the socket between runner and keeper. A block's container cannot write there. Neither it nor the plan is below
+	// /assay, because that is the program in the keeper's image.
 	keeperFolder = "/assay-keeper"
 	keeperPlan   = "/assay-plan"
 	keeperSocket = keeperFolder + "/socket"
-	// keeperUser is nobody else's in the pod: what one user may do to its processes, trials may not do to the keeper.
+	// keeperUser is used by no other container of the pod, so that trials can neither signal nor trace the keeper.
 	keeperUser = user + 1
-	// graceSeconds is how long the keeper may take to write what it received when a block ends while the store is unreachable. Nothing
-	// else takes long to end.
+	// graceSeconds is the termination grace period. It lets the keeper write the attempts that it received if a block ends while the store is
+	// unreachable. The other containers end at once.
 	graceSeconds = 120
 )
 
-// podUID is the variable that has the uid of the keeper's pod. Kubernetes fills it in, and its reference in the arguments.
+// podUID is the variable with the UID of the keeper's pod. Kubernetes sets it and expands it in the arguments.
 const podUID = "ASSAY_POD_UID"
 
-// executorReference names an execution of a block. A workflow that is restarted uses the names of its pods again, their uids
-// never, so that nothing is ever overwritten.
+// executorReference identifies an execution of a block. It includes the pod's UID, because a restarted Workflow reuses the names of its
+// pods and would overwrite earlier attempts.
 const executorReference = podReference + "_$(" + podUID + ")"
 
-// withKeeper adds the keeper to a block's pod: a sidecar, which Kubernetes ends after the block's container has ended. It alone
-// has the credentials of the store, in a container and under a user of its own.
+// withKeeper adds the keeper to a block's pod, as a sidecar, which Kubernetes ends after the block's container. Only the keeper has the
+// credentials of the store, and its container runs as keeperUser.
 func withKeeper(block Template, config Config, exp *experiment.Experiment) Template {
 	store := config.Bucket.access(exp.Run.Namespace)
 	block.Volumes = append(append(block.Volumes, emptyDir("assay-keeper", emptyRoom)), store.volumes...)

@@ -28,7 +28,7 @@ func mountsKeys(block Template, container corev1.Container) bool {
 	})
 }
 
-func TestAttemptsAreKeptOutOfReachOfTrials(t *testing.T) {
+func TestWithKeeper_TrialsHaveNoAccessToAttempts(t *testing.T) {
 	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Arms[1].Image = "lab/scan:2"
 	})
@@ -44,9 +44,9 @@ func TestAttemptsAreKeptOutOfReachOfTrials(t *testing.T) {
 		"it can say which Secret is wrong":                     {strings.Contains(strings.Join(keeper.Command, " "), "--credentials-dir /etc/assay/keys --secret "+exp.Run.Namespace+"/"+config.Bucket.Secret)},
 		"its executions are told apart by the pod's uid":       {strings.Contains(strings.Join(keeper.Command, " "), "--executor {{pod.name}}_$(ASSAY_POD_UID) ")},
 		"its root is read-only":                                {ptr.Deref(keeper.SecurityContext.ReadOnlyRootFilesystem, false)},
-		"the block has no variable of its own":                 {len(block.Container.Env) == 0},
+		"the block sets no variables":                          {len(block.Container.Env) == 0},
 		"the runner uses it":                                   {strings.HasSuffix(strings.Join(block.Container.Command, " "), "--keeper unix:/assay-keeper/socket --alone")},
-		"it is ended in time to write what it was told":        {strings.Contains(block.PodSpecPatch, `"terminationGracePeriodSeconds":120`)},
+		"its grace period lets it write its attempts":          {strings.Contains(block.PodSpecPatch, `"terminationGracePeriodSeconds":120`)},
 	} {
 		if !tc.ok {
 			t.Errorf("%s: not so in %+v", name, keeper)
@@ -75,9 +75,9 @@ func TestAttemptsAreKeptOutOfReachOfTrials(t *testing.T) {
 	}
 }
 
-func TestWhatAPodTakesBesideItsBlockIsCounted(t *testing.T) {
+func TestOverhead_SumsExecutorAndKeeper(t *testing.T) {
 	got := testConfig(t).Overhead()
 	if cpu, memory := got.Cpu().String(), got.Memory().String(); cpu != "100m" || memory != "256Mi" {
-		t.Errorf("%s and %s, want twice what one container gets", cpu, memory)
+		t.Errorf("%s and %s, want the sum of two containers", cpu, memory)
 	}
 }

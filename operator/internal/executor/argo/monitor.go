@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// How often Argo is looked at: soon while something is missing, now and then while nothing is. That it knows every field
-// is tried less often, because only a change of its CRDs changes it.
+// Intervals of the check: short while Argo is missing, longer while it is available. The fields are tried less often, because only a new
+// version of the CRDs changes them.
 const (
 	whileMissing = 5 * time.Second
 	whileReady   = 30 * time.Second
@@ -21,9 +21,9 @@ const (
 	askTimeout   = 10 * time.Second
 )
 
-// Monitor keeps looking whether Argo can run waves.
+// Monitor checks periodically whether Argo can run waves.
 type Monitor struct {
-	// WhileMissing and WhileReady are the pauses between two looks.
+	// WhileMissing and WhileReady are the intervals between checks.
 	WhileMissing, WhileReady time.Duration
 
 	checker Checker
@@ -35,7 +35,7 @@ type Monitor struct {
 	tried time.Time
 }
 
-// NewMonitor returns a monitor that has not looked yet.
+// NewMonitor returns a monitor that has not checked yet.
 func NewMonitor(checker Checker, clock clock.WithTicker) *Monitor {
 	return &Monitor{
 		WhileMissing: whileMissing, WhileReady: whileReady,
@@ -46,20 +46,20 @@ func NewMonitor(checker Checker, clock clock.WithTicker) *Monitor {
 	}
 }
 
-// State is what was found last.
+// State returns the result of the newest successful check.
 func (m *Monitor) State() plan.EngineState {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.state
 }
 
-// Ready is closed once Argo's API is there.
+// Ready returns a channel that is closed once Argo's API is served.
 func (m *Monitor) Ready() <-chan struct{} { return m.ready }
 
-// NeedLeaderElection lets operators that stand by look too: they answer when they are asked how things stand.
+// NeedLeaderElection returns false, so that standby operators check as well and can report the state.
 func (m *Monitor) NeedLeaderElection() bool { return false }
 
-// Start looks until the context ends.
+// Start checks until the context ends.
 func (m *Monitor) Start(ctx context.Context) error {
 	for {
 		m.Refresh(ctx)
@@ -75,7 +75,7 @@ func (m *Monitor) Start(ctx context.Context) error {
 	}
 }
 
-// Refresh looks once. An API server that does not answer changes nothing.
+// Refresh checks once. If the API server does not answer, the state stays unchanged.
 func (m *Monitor) Refresh(ctx context.Context) {
 	before := m.State()
 	now := m.clock.Now()

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// user that everything in a pod runs as, but the keeper.
+// user is the UID of all containers of a pod except the keeper.
 const user = 65532
 
 func podSecurity() *corev1.PodSecurityContext {
@@ -32,8 +32,8 @@ func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {
 	return out
 }
 
-// noToken hides the ServiceAccount's token, which Argo's executor needs, from the other containers of the pod: the API
-// server mounts none where something is mounted already.
+// noToken hides the ServiceAccount's token, which Argo's executor needs, from the other containers of the pod. The API server does not mount
+// the token over an existing mount.
 var (
 	noToken      = emptyDir("no-token", emptyRoom)
 	noTokenMount = corev1.VolumeMount{Name: "no-token", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true}
@@ -44,7 +44,7 @@ func (c Config) executorResources() corev1.ResourceRequirements {
 	return stored(corev1.ResourceRequirements{Requests: list, Limits: list}, executorRoom)
 }
 
-// Overhead is what a block's pod takes of a node beside the block: Argo's container and the keeper.
+// Overhead returns the requests of a block's pod in addition to the block, which are those of Argo's container and the keeper.
 func (c Config) Overhead() corev1.ResourceList {
 	cpu, memory := c.ExecutorCPU.DeepCopy(), c.ExecutorMemory.DeepCopy()
 	cpu.Add(c.ExecutorCPU)
@@ -52,8 +52,8 @@ func (c Config) Overhead() corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
 }
 
-// preparing is what containers have that end before a block begins: what the block itself will have. The pod needs no more for
-// it, and with the executor's share of a CPU each of them would take seconds. Requests are limits, as in the block.
+// preparing returns the resources of init containers, which are those of the block. They do not add to the pod's requests, and with the
+// executor's share of a CPU each of them would take seconds. Requests equal limits, as in the block.
 func (c Config) preparing(placement experiment.Placement) corev1.ResourceRequirements {
 	list := blockAsks(placement)
 	if placement.Memory.Cmp(c.ExecutorMemory) < 0 {
@@ -62,15 +62,16 @@ func (c Config) preparing(placement experiment.Placement) corev1.ResourceRequire
 	return stored(corev1.ResourceRequirements{Requests: list, Limits: list}, executorRoom)
 }
 
-// burstable is what the executor has in a pod that need not be Guaranteed: no more than usual for sure, and a CPU where one is free.
+// burstable returns the resources of the executor in a pod that need not be Guaranteed: its usual requests, and a limit of one CPU.
 func (c Config) burstable() corev1.ResourceRequirements {
 	out := c.executorResources()
 	out.Limits[corev1.ResourceCPU] = resource.MustParse("1")
 	return out
 }
 
-// podSpecPatch completes what Argo adds to every pod, whatever its controller is configured to do: a block's pod is only
-// Guaranteed if Argo's containers request what they limit too. Variables named after services are no part of an experiment.
+// podSpecPatch sets the resources of the containers that Argo adds to every pod, independently of its controller's configuration. A block's
+// pod is Guaranteed only if the limits of Argo's containers equal their requests. Service variables are disabled, because they would make
+// the environment of trials depend on the namespace.
 func podSpecPatch(config Config) string {
 	executor := func(name string) corev1.Container {
 		return corev1.Container{Name: name, Resources: config.executorResources(), SecurityContext: containerSecurity(false)}
@@ -79,14 +80,14 @@ func podSpecPatch(config Config) string {
 		InitContainers:     []corev1.Container{executor("init")},
 		Containers:         []corev1.Container{executor(argosContainer)},
 		EnableServiceLinks: ptr.To(false),
-		// Argo's own, which have no bounds: its program, and what passes through it.
+		// Argo's own volumes, for its program and for artifacts, have no size limit by default.
 		Volumes: []corev1.Volume{emptyDir("var-run-argo", argoRoom), emptyDir("tmp-dir-argo", argoRoom)},
 	})
 }
 
-// blockPatch and analysisPatch go on top of it.
+// blockPatch and analysisPatch extend podSpecPatch.
 func blockPatch(config Config, placement experiment.Placement) string {
-	// Not a whole PodSpec: its containers would be null, which removes them.
+	// A map instead of a PodSpec, whose null containers would remove those of the pod.
 	return patch(map[string]any{
 		"initContainers":                []corev1.Container{{Name: "init", Resources: config.preparing(placement)}},
 		"terminationGracePeriodSeconds": graceSeconds,

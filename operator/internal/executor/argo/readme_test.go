@@ -18,8 +18,8 @@ const (
 	graphEnds   = "<!-- /graph -->\n"
 )
 
-// graph draws a workflow as Argo's page shows it, for Mermaid: its blocks by their display names, what each waits for, and what runs when
-// all have ended.
+// graph returns the graph of a Workflow in Mermaid's syntax, as Argo's page shows it, with blocks by their display names, their dependencies
+// and the exit handler.
 func graph(built *Workflow) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "```mermaid\nflowchart LR\n  subgraph wave [\"%s\"]\n", built.Annotations[titleAnnotation])
@@ -39,7 +39,7 @@ func graph(built *Workflow) string {
 	return out.String()
 }
 
-func TestTheReadmeShowsTheGraphOfAWave(t *testing.T) {
+func TestReadme_ShowsTheGraphOfAWave(t *testing.T) {
 	exp := testExperiment(t, nil)
 	lanes := []design.Lane{{Node: "node-a"}, {Node: "node-b"}}
 	wave, err := design.BuildWave(exp, 0, 0, 5, lanes)

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Argo replaces what stands between double braces in every string of a Workflow, and evaluates what begins with an equals
-// sign there, in the controller that all tenants share. So nothing in a Workflow has a brace but the references below, each at
-// its place. That one opening brace is too many, and not only two, is because a text may end in what the next one goes on with.
+// Argo replaces text between double braces in every string of a Workflow, and evaluates it as an expression if it begins with an equals
+// sign, in the controller that all tenants share. Therefore a Workflow has no braces except the references below, each in its field. Single
+// braces are rejected as well, because Argo may join two texts with one brace each.
 
-// references are the places where a Workflow has any, as regular expressions of their paths.
+// references lists the fields that have references, as regular expressions of their paths.
 var references = []struct {
 	place *regexp.Regexp
 	known []string
@@ -24,10 +24,10 @@ var references = []struct {
 		[]string{blockReference, podReference}},
 }
 
-// patchPlace is where a Workflow has JSON in a string, whose own strings are looked at in its place.
+// patchPlace matches the fields with JSON in a string. The strings in the JSON are checked instead of the field.
 var patchPlace = regexp.MustCompile(`^spec\.(templates\[[^\]]*\]\.)?podSpecPatch$`)
 
-// checkReferences finds which field of a Workflow has something that Argo would replace and Assay did not put there.
+// checkReferences returns an error that names a field of a Workflow with braces other than the references above.
 func checkReferences(built *Workflow) error {
 	raw, err := json.Marshal(built)
 	if err != nil {
@@ -43,7 +43,7 @@ func checkReferences(built *Workflow) error {
 	return nil
 }
 
-// walk visits every string, keys of objects too, and stops at the first that is refused.
+// walk checks every string, including keys of objects, and stops at the first error.
 func walk(path string, content any) error {
 	switch content := content.(type) {
 	case map[string]any:
@@ -67,7 +67,7 @@ func walk(path string, content any) error {
 	return nil
 }
 
-// label is the name of an element that has one, else its number.
+// label returns the name of an element, or its index if it has no name.
 func label(i int, element any) string {
 	object, _ := element.(map[string]any)
 	if name, ok := object["name"].(string); ok {
@@ -92,7 +92,7 @@ func checkString(path, text string) error {
 	return checkText(path, text, nil)
 }
 
-// checkText refuses braces other than those of known references.
+// checkText returns an error for braces outside of the known references.
 func checkText(path, text string, known []string) error {
 	rest := text
 	for _, reference := range known {
@@ -109,6 +109,5 @@ func refused(path, text string) error {
 	if runes := []rune(text); len(runes) > shown {
 		text = string(runes[:shown]) + "…"
 	}
-	return fmt.Errorf("%s is %q: Argo would replace what is between braces, and only Assay's own references may stand there; write it "+
-		"without { and }", path, text)
+	return fmt.Errorf("%s is %q: Argo would replace text between braces; remove { and }", path, text)
 }

@@ -67,7 +67,7 @@ func texts(path string, value reflect.Value, visit func(path string, get func() 
 	}
 }
 
-// traps are what Argo would replace or evaluate, whole and in halves that meet in different fields.
+// traps are texts that Argo would replace or evaluate, whole and in halves for two fields.
 func traps(random *rand.Rand) (string, string) {
 	inner := []string{"workflow.name", "=1+1", `=sprig.repeat(100000000, "x")`, "inputs.parameters.block", "pod.name", "=toJson(workflow)",
 		" node.name "}
@@ -79,7 +79,7 @@ func traps(random *rand.Rand) (string, string) {
 	return text, text[cut:]
 }
 
-// anyBraces are what Argo could take for a reference, wherever it begins.
+// anyBraces matches every text that Argo could treat as a reference.
 var anyBraces = regexp.MustCompile(`\{\{[^}]*\}?\}?`)
 
 // referencesOf are the references in a Workflow as Argo gets it, which replaces them in its JSON.
@@ -101,13 +101,13 @@ func newTrapped(t *testing.T) *experiment.Experiment {
 		for i := range spec.Arms {
 			spec.Arms[i].Image = fmt.Sprintf("registry/scan:%d", i)
 		}
-		// What the traps would fill in may make the experiment too odd to freeze, but never too odd to build.
+		// Fields in which a trap could make Freeze fail are removed, because the test is about Build.
 		spec.Search, spec.Environment = nil, &assayv1alpha1.Environment{}
 		template.Roles = nil
 	})
 }
 
-func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
+func TestBuild_UserTextIsNeverTemplated(t *testing.T) {
 	lanes := []design.Lane{{Node: "node-a", Token: 1}}
 	exp := newTrapped(t)
 	wave, err := design.BuildWave(exp, 0, 0, 2, lanes)
@@ -119,7 +119,7 @@ func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
 	visited := 0
 	texts("", reflect.ValueOf(newTrapped(t)).Elem(), func(string, func() string, func(string)) { visited++ })
 	if visited < 150 {
-		t.Fatalf("%d strings were found in an experiment: the walk misses some", visited)
+		t.Fatalf("%d strings found in an experiment, want more", visited)
 	}
 	refusals := 0
 	for seed := range uint64(3 * visited) {
@@ -127,7 +127,7 @@ func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
 		trapped := newTrapped(t)
 		whole, rest := traps(random)
 		half := strings.TrimSuffix(whole, rest)
-		// In one place the whole, or in two places the halves.
+		// The whole trap in one field, or its halves in two.
 		target, other := int(seed)%visited, -1
 		text := whole
 		if seed >= uint64(visited) {
@@ -162,11 +162,11 @@ func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
 		}
 	}
 	if refusals == 0 {
-		t.Error("no trap was refused: the test shows nothing")
+		t.Error("no trap was rejected, so that the test has no power")
 	}
 }
 
-func TestAWorkflowThatArgoWouldReplaceSomethingInIsNotBuilt(t *testing.T) {
+func TestBuild_TextWithBracesIsRejected(t *testing.T) {
 	lanes := []design.Lane{{Node: "node-a"}}
 	cases := map[string]struct {
 		edit  func(*experiment.Experiment, *record.Wave)

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Sample is a wave's workflow that measures nothing: what an API server is asked whether it knows all of it.
+// Sample returns a Workflow with every field that Build sets. An API server that accepts it supports all of them.
 func Sample(config Config, namespace string) (*Workflow, error) {
 	spec := assayv1alpha1.BenchmarkRunSpec{
 		Arms:      []assayv1alpha1.Arm{{Name: "only"}},

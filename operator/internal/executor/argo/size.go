@@ -8,17 +8,17 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Argo keeps a Workflow and its status in one object and gives it up above 1 MiB, which is also about what etcd takes. It
-// compresses the nodes of the status, and nothing else, when the whole is larger.
+// Argo stores a Workflow and its status in one object and fails it above 1 MiB, which is also about etcd's limit. If the object is larger,
+// Argo compresses the nodes of the status and nothing else.
 const (
-	// maxWorkflowBytes leaves room for metadata that others add.
+	// maxWorkflowBytes leaves room for metadata of other writers.
 	maxWorkflowBytes = 960 << 10
-	// statusBytesPerBlock is what a block that was tried twice takes of the compressed status: the node of its retries and one
-	// for each of its pods.
+	// statusBytesPerBlock is the size in the compressed status of a block with two tries, which has a node for its retries and one for each
+	// of its pods.
 	statusBytesPerBlock = 1 << 10
 )
 
-// Fits reports whether Argo can take a wave's Workflow with the status that it will have, and whether it can be built at all.
+// Fits returns an error if the Workflow of a wave cannot be built, or is too large together with its later status.
 func (c Config) Fits(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) error {
 	built, err := Build(c, exp, wave, lanes, longestDeadline)
 	if err != nil {

@@ -51,7 +51,7 @@ func compressedStatus(t *testing.T, built *Workflow) int {
 	return base64.StdEncoding.EncodedLen(packed.Len())
 }
 
-func TestAWaveOfAThousandBlocksIsSplitSoThatArgoCanHoldIt(t *testing.T) {
+func TestFits_ThousandBlocksAreSplitBelowArgosLimit(t *testing.T) {
 	const argoHolds = 1 << 20
 	long := strings.Repeat("long-", 10)
 	cases := map[string]func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec){

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// What a pod may keep on its node's disk, in bytes. A pod that keeps more is evicted, so that no trial fills the disk that others
-// measure on. Containers request little of it: most use next to nothing, and a node's disk is not to be what limits runs.
+// Limits of a pod's ephemeral storage, in bytes. A pod above its limit is evicted, so that no trial fills the disk that other trials use.
+// Requests are small, because most containers use little storage, and it should not limit the number of runs.
 const (
 	emptyRoom  = 1 << 20
 	binRoom    = 256 << 20
@@ -15,7 +15,7 @@ const (
 	argoRoom   = 512 << 20
 	layerRoom  = 2 << 30
 	storageAsk = 16 << 20
-	// executorRoom is for containers that write logs, and for Argo's volumes.
+	// executorRoom is the limit of Argo's containers, for their logs and Argo's volumes.
 	executorRoom = 2*argoRoom + 256<<20
 )
 
@@ -24,8 +24,8 @@ func emptyDir(name string, room int64) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: limit}}}
 }
 
-// stored adds to the resources of a container what it may keep on disk. The limits of a pod's containers together bound its volumes
-// too, so that a container that fills one has to have room for it.
+// stored adds ephemeral storage to the resources of a container. The sum of the containers' limits also bounds the pod's volumes, so that
+// the limit of a container includes the volumes that it writes.
 func stored(resources corev1.ResourceRequirements, room int64) corev1.ResourceRequirements {
 	resources.Requests, resources.Limits = resources.Requests.DeepCopy(), resources.Limits.DeepCopy()
 	resources.Requests[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(storageAsk, resource.BinarySI)

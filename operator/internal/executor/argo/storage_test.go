@@ -13,15 +13,15 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 )
 
-// No pod of a run has a volume or a container that may fill a node's disk, Argo's included, and what its volumes hold together fits
-// into what its containers may keep.
-func TestNoPodFillsADisk(t *testing.T) {
+// Every volume and container of a pod, including Argo's, has a limit of storage, and the sum of the volumes' limits is within that of the
+// containers'.
+func TestStorage_EveryVolumeAndContainerIsLimited(t *testing.T) {
 	for name, edit := range map[string]func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec){
-		"the plainest run": func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec) {},
+		"the simplest run": func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec) {},
 		"CPUs that are shared": func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone
 		},
-		"arms with images of their own": func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		"arms with images": func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			for i := range spec.Arms {
 				spec.Arms[i].Image = "lab/" + spec.Arms[i].Name + ":1"
 			}
@@ -80,7 +80,7 @@ func checkStorage(t *testing.T, built *Workflow) {
 		limits["main"] = template.Container.Resources
 		for _, container := range []string{"init", "wait", "main"} {
 			if _, ok := limits[container]; !ok {
-				t.Errorf("template %s says nothing of container %s", template.Name, container)
+				t.Errorf("template %s does not limit container %s", template.Name, container)
 			}
 		}
 		for container, resources := range limits {
@@ -111,7 +111,7 @@ func checkStorage(t *testing.T, built *Workflow) {
 			t.Errorf("template %s leaves Argo's volumes without bounds", template.Name)
 		}
 		if needed > room {
-			t.Errorf("the volumes of template %s hold %d bytes and its containers may keep %d: the pod is evicted before a volume is full",
+			t.Errorf("the volumes of template %s have %d bytes and its containers %d, so that the pod is evicted before a volume is full",
 				template.Name, needed, room)
 		}
 	}

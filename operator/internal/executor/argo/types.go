@@ -10,9 +10,8 @@ import (
 
 //go:generate go tool -modfile=../../../../hack/tools/go.mod controller-gen object paths=.
 
-// GroupVersion is Argo's API. The types below are the part of it that Assay writes and reads: Argo's own package brings a
-// gRPC stack and 72,000 generated lines with it, and a Workflow's node statuses, which nothing here reads, are most of its
-// size in memory.
+// GroupVersion is Argo's API. The types below are the part of it that Assay writes and reads. Argo's own package depends on a gRPC stack
+// and 72,000 generated lines, and the node statuses of a Workflow, which Assay does not read, are most of its size in memory.
 var GroupVersion = schema.GroupVersion{Group: "argoproj.io", Version: "v1alpha1"}
 
 // AddToScheme adds Argo's Workflow to a scheme.
@@ -40,7 +39,7 @@ type WorkflowList struct {
 	Items           []Workflow `json:"items"`
 }
 
-// Spec is what Argo shall do.
+// Spec is the desired state of a Workflow.
 // +kubebuilder:object:generate=true
 type Spec struct {
 	Entrypoint         string                     `json:"entrypoint,omitempty"`
@@ -80,7 +79,7 @@ type TTLStrategy struct {
 	SecondsAfterCompletion *int32 `json:"secondsAfterCompletion,omitempty"`
 }
 
-// Metadata is put on pods.
+// Metadata is added to pods.
 // +kubebuilder:object:generate=true
 type Metadata struct {
 	Labels      map[string]string `json:"labels,omitempty"`
@@ -137,7 +136,7 @@ type Task struct {
 	Arguments Parameters `json:"arguments,omitzero"`
 }
 
-// RetryStrategy is when a node runs again.
+// RetryStrategy sets when Argo retries a node.
 // +kubebuilder:object:generate=true
 type RetryStrategy struct {
 	Limit       *intstr.IntOrString `json:"limit,omitempty"`
@@ -145,21 +144,21 @@ type RetryStrategy struct {
 	Backoff     *Backoff            `json:"backoff,omitempty"`
 }
 
-// Backoff is how long to wait before running again.
+// Backoff sets the delay between retries.
 // +kubebuilder:object:generate=true
 type Backoff struct {
 	Duration string              `json:"duration,omitempty"`
 	Factor   *intstr.IntOrString `json:"factor,omitempty"`
 }
 
-// Status is what Argo says. It tells that a workflow no longer runs, and never what was measured.
+// Status is the state of a Workflow. It has no results; those are in the ledger.
 // +kubebuilder:object:generate=true
 type Status struct {
 	Phase   string `json:"phase,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// Ended reports whether Argo has nothing left to do.
+// Ended reports whether the Workflow has finished.
 func (s Status) Ended() bool {
 	return s.Phase == "Succeeded" || s.Phase == "Failed" || s.Phase == "Error"
 }

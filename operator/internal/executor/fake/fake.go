@@ -164,7 +164,7 @@ func (e *Executor) Visit(_ context.Context, query executor.Query, visit func(exe
 	return nil
 }
 
-// Logs implements executor.Executor. Nothing runs, so there are none.
+// Logs implements executor.Executor. Nothing runs, so that it returns no logs.
 func (e *Executor) Logs(context.Context, record.Run) ([]executor.Log, error) { return nil, nil }
 
 // Ready implements executor.Watched.

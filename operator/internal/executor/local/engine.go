@@ -30,14 +30,14 @@ type Engine struct {
 
 var _ executor.Executor = (*Engine)(nil)
 
-// execution is one that was started.
+// execution is the state of one started execution.
 type execution struct {
 	executor.Execution
-	// cancel ends its blocks, and over is closed once nothing of it runs. Err is then why it failed.
+	// cancel ends its blocks. over is closed once its blocks and its analysis have ended; err is valid from then on.
 	cancel context.CancelFunc
 	over   chan struct{}
 	err    error
-	// resumed is closed while it is not suspended.
+	// resumed is closed while the execution is not suspended.
 	resumed chan struct{}
 	// terminated means that no analysis follows its blocks.
 	terminated bool

@@ -19,8 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Executor runs blocks one after the other on this machine. It is their keeper: the runner sends it each attempt over a connection that
-// trials do not inherit.
+// Executor runs blocks one after the other on this machine. It is also their keeper, to which the runner sends each attempt over a
+// connection that trials do not inherit.
 type Executor struct {
 	// Runner is the path of assay-runner.
 	Runner string
@@ -28,17 +28,17 @@ type Executor struct {
 	Folder string
 	// Name distinguishes the attempts of this execution from those of another one in the same ledger.
 	Name string
-	// CPUs is how many CPUs a block is pinned to; 0 does not pin it.
+	// CPUs is the number of CPUs to which a block is pinned; 0 does not pin it.
 	CPUs int
-	// Log gets the runner's progress lines.
+	// Log receives the runner's progress lines.
 	Log io.Writer
 
-	// sums are the sha256 of the attempts that were written, by key, plans those of what they were planned with, and programs those of the
-	// executed files, by path.
+	// sums has the sha256 of the written attempts and plans that of the written plans, by key; programs has that of the executed files, by
+	// path.
 	sums, plans, programs map[string]string
 }
 
-// Plan writes an object of the ledger that the run rests on beside its attempts, such as the plan of a wave, and notes it before.
+// Plan writes an object of the ledger on which the analysis depends, such as the plan of a wave, and records its digest before.
 func (e *Executor) Plan(ctx context.Context, store store.Store, key string, raw []byte) error {
 	if e.plans == nil {
 		e.plans = map[string]string{}
@@ -47,8 +47,8 @@ func (e *Executor) Plan(ctx context.Context, store store.Store, key string, raw 
 	return store.Create(ctx, key, raw)
 }
 
-// Run executes every block of the wave and calls done after each. A block whose runner fails ends the wave; the attempts that were
-// written stay.
+// Run executes every block of the wave and calls done after each. A failure of a block's runner ends the wave. Attempts
+// written before stay in the ledger.
 func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block record.Block)) error {
 	if e.sums == nil {
 		e.sums, e.programs = map[string]string{}, map[string]string{}
@@ -62,7 +62,7 @@ func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block r
 		if err := e.samePrograms(wave); err != nil {
 			return err
 		}
-		// The runner of each block reads what is planned from the ledger.
+		// The runner of each block reads the plan from the ledger, which earlier trials can write.
 		if err := e.report(e.changedPlans(ctx, store)); err != nil {
 			return err
 		}
@@ -84,8 +84,8 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 	defer mine.Close()
 	command := exec.CommandContext(ctx, e.Runner, "block", "--wave", wave, "--block", block.ID, "--keeper", "fd:3")
 	command.Stdout, command.Stderr, command.ExtraFiles = e.Log, e.Log, []*os.File{runners}
-	// On a signal the runner ends its trials itself. What stops this process by its group (a terminal, timeout, a CI job that is cancelled)
-	// must reach no trial: one that it kills would count as failed, as a signal from beside the runner may be another trial's.
+	// The runner ends its trials when it gets a signal. A signal to this process's group (of a terminal, timeout, a cancelled CI job) must
+	// not reach trials, because a trial killed from outside of the runner counts as failed.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
@@ -99,7 +99,7 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 	served := make(chan error, 1)
 	go func() { served <- kept.Serve(context.WithoutCancel(ctx), mine) }()
 	err = command.Wait()
-	// When the runner has exited, its end of the connection is closed, and serving it returns.
+	// Serving returns once the runner has exited, because that closes its end of the connection.
 	keepErr := <-served
 	maps.Copy(e.sums, kept.Sums)
 	if ctx.Err() != nil {
@@ -111,8 +111,8 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 	return nil
 }
 
-// FindProgram is the path of a program on this machine: the path as it is if it exists, else the same name in one of the
-// folders or in PATH. A template names the path inside its image.
+// FindProgram returns the path of a program on this machine. A template has the path in its image. If that does not exist here, a program of
+// the same name is searched in the folders and then in PATH.
 func FindProgram(program string, folders []string) (string, error) {
 	name := filepath.Base(program)
 	if filepath.IsAbs(program) && Executable(program) {
@@ -126,6 +126,6 @@ func FindProgram(program string, folders []string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return filepath.Abs(path)
 	}
-	return "", fmt.Errorf("program %q of the template is neither at that path, nor in %v, nor in PATH: build it, or name its folder with "+
+	return "", fmt.Errorf("program %q of the template does not exist at that path, in %v or in PATH; build it, or give its folder with "+
 		"--bin-dir", program, folders)
 }

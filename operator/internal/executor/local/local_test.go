@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// fakeRunner is a runner that notes how it was called.
+// fakeRunner is a runner that records its arguments.
 func fakeRunner(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "assay-runner")
@@ -30,7 +30,7 @@ func twoBlocks() *record.Wave {
 	return &record.Wave{Blocks: []record.Block{{ID: "w000-b0000"}, {ID: "w000-b0001"}}}
 }
 
-func TestEveryBlockHasItsOwnRunnerWithAConnectionToTheKeeper(t *testing.T) {
+func TestRun_StartsARunnerWithKeeperPerBlock(t *testing.T) {
 	var log bytes.Buffer
 	folder := t.TempDir()
 	executor := &Executor{Runner: fakeRunner(t, `echo "$@"`), Folder: folder, Name: "here", Log: &log}
@@ -49,7 +49,7 @@ func TestEveryBlockHasItsOwnRunnerWithAConnectionToTheKeeper(t *testing.T) {
 	}
 }
 
-func TestABlockIsPinnedToAsManyCPUsAsAsked(t *testing.T) {
+func TestRun_PinsBlocksToCPUs(t *testing.T) {
 	var log bytes.Buffer
 	executor := &Executor{Runner: fakeRunner(t, `grep Cpus_allowed_list /proc/self/status`), Folder: t.TempDir(), Name: "here", CPUs: 1,
 		Log: &log}
@@ -62,7 +62,7 @@ func TestABlockIsPinnedToAsManyCPUsAsAsked(t *testing.T) {
 	}
 }
 
-func TestMoreCPUsThanTheMachineHasIsRefused(t *testing.T) {
+func TestRun_TooManyCPUsIsRejected(t *testing.T) {
 	executor := &Executor{Runner: fakeRunner(t, "true"), Folder: t.TempDir(), Name: "here", CPUs: 100000, Log: &bytes.Buffer{}}
 	err := executor.Run(context.Background(), twoBlocks(), nil)
 	if err == nil || !strings.Contains(err.Error(), "spec.placement.cpus is 100000") {
@@ -70,7 +70,7 @@ func TestMoreCPUsThanTheMachineHasIsRefused(t *testing.T) {
 	}
 }
 
-func TestARunnerThatFailsEndsTheWaveAndNamesTheBlock(t *testing.T) {
+func TestRun_FailedRunnerEndsTheWave(t *testing.T) {
 	executor := &Executor{Runner: fakeRunner(t, "exit 2"), Folder: t.TempDir(), Name: "here", Log: &bytes.Buffer{}}
 	if err := executor.Run(context.Background(), twoBlocks(), nil); err == nil ||
 		!strings.Contains(err.Error(), "block w000-b0000: exit status 2") {
@@ -78,7 +78,7 @@ func TestARunnerThatFailsEndsTheWaveAndNamesTheBlock(t *testing.T) {
 	}
 }
 
-func TestAnInterruptEndsTheRunnerByAskingIt(t *testing.T) {
+func TestRun_CancelSignalsTheRunner(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	var log bytes.Buffer
 	executor := &Executor{Runner: fakeRunner(t, `trap 'echo asked; exit 143' TERM; touch `+ready+`; while :; do sleep 0.05; done`),
@@ -97,12 +97,12 @@ func TestAnInterruptEndsTheRunnerByAskingIt(t *testing.T) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if !strings.Contains(log.String(), "asked") {
-		t.Error("the runner was ended without being asked")
+		t.Error("the runner was killed without a signal")
 	}
 }
 
-// Whoever interrupts a group of processes, such as timeout or a CI system, would kill a trial, and a trial that is killed has failed.
-func TestASignalForTheGroupReachesNoTrial(t *testing.T) {
+// timeout and CI systems signal the process group. A trial in that group would be killed and count as failed.
+func TestRun_RunnersHaveTheirOwnProcessGroup(t *testing.T) {
 	var log bytes.Buffer
 	executor := &Executor{Runner: fakeRunner(t, `cut -d " " -f 5 /proc/self/stat`), Folder: t.TempDir(), Name: "here", Log: &log}
 	if err := executor.Run(context.Background(), twoBlocks(), nil); err != nil {
@@ -133,7 +133,7 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("prepared %v with image %q", got, prepared.Workload.Image)
 	}
 	if wave.Cells[0].Argv[0] != "/image/path/scan-pir" || wave.Workload.Image == "" {
-		t.Error("the wave that was given has changed")
+		t.Error("Prepare modified its argument")
 	}
 
 	wave.Cells[0].Argv[0] = "/image/path/no-such-program"

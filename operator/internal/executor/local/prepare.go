@@ -13,11 +13,11 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// Programs is where to find, on this machine, the programs that a template names by their paths in an image.
+// Programs locates on this machine the programs that a template names by their paths in an image.
 type Programs struct {
-	// Folders are searched for the programs of arms that have no image of their own.
+	// Folders are searched for the programs of arms without an image.
 	Folders []string
-	// Arms are the programs of arms that have, by ARM, or by ARM/BUILD for one of its builds.
+	// Arms has the programs of arms with an image, by ARM, or by ARM/BUILD for one of its builds.
 	Arms map[string][]string
 }
 
@@ -108,7 +108,7 @@ func buildName(arm, build string) string {
 	return arm + "/" + build
 }
 
-// checkDifferent returns an error for builds of an arm that are the same file: they would count as several and not differ.
+// checkDifferent returns an error if two builds of an arm are the same file, because the analysis would treat them as independent builds.
 func checkDifferent(wave *record.Wave) error {
 	type program struct {
 		arm  int
@@ -122,7 +122,7 @@ func checkDifferent(wave *record.Wave) error {
 		is := program{cell.Arm, cell.Argv[0]}
 		if other, ok := seen[is]; ok && other != cell.Build {
 			name := wave.Arms[cell.Arm].Name
-			return fmt.Errorf("builds %q and %q of arm %q are both %s on this machine: give each a program of its own, by a name that differs or "+
+			return fmt.Errorf("builds %q and %q of arm %q are both %s on this machine; give each a different program, by its name or "+
 				"with --arm-binary %s=PATH", other, cell.Build, name, cell.Argv[0], buildName(name, cell.Build))
 		}
 		seen[is] = cell.Build
@@ -136,7 +136,7 @@ func (f *finder) replace(owner owner, argv []string) ([]string, error) {
 	return append([]string{path}, argv[1:]...), err
 }
 
-// owner is the owner of a cell's programs: for the null arm the baseline.
+// owner returns the owner of a cell's programs; the null arm uses those of the baseline.
 func (f *finder) owner(cell *record.Cell) owner {
 	arm := f.wave.Arms[cell.Arm]
 	if i := slices.IndexFunc(f.wave.Arms, func(a record.Arm) bool { return a.Baseline }); arm.Null && i >= 0 {
@@ -145,8 +145,8 @@ func (f *finder) owner(cell *record.Cell) owner {
 	return owner{arm.Name, buildName(arm.Name, cell.Build), cmp.Or(cell.Image, arm.Image)}
 }
 
-// find returns the program that was given for the arm, or else this machine's. For an arm with an image of its own a program must be given:
-// this machine's would be the same for all arms.
+// find returns the program given for the arm, or else this machine's. An arm with an image needs a given program, because this machine's
+// would be the same for all arms.
 func (f *finder) find(of owner, program string) (string, error) {
 	name := filepath.Base(program)
 	given := f.programs.Arms[of.name]
@@ -173,7 +173,7 @@ func (f *finder) find(of owner, program string) (string, error) {
 	return path, err
 }
 
-// Executable reports whether a path is a program that can be started.
+// Executable reports whether a path is an executable file.
 func Executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0

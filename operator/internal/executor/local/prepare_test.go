@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// builds are three folders with a program of the same name, and one with another.
+// builds creates three folders with a program of the same name, and one with another name.
 func builds(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -46,7 +46,7 @@ func twoImages() *record.Wave {
 	return wave
 }
 
-func TestEveryArmRunsItsOwnProgram(t *testing.T) {
+func TestPrepare_EachArmGetsItsProgram(t *testing.T) {
 	folder := builds(t)
 	programs, err := ParseArmPrograms([]string{"old=" + folder + "/old/kv", "new=" + folder + "/new/kv", "new=" + folder + "/new/kv-load"})
 	if err != nil {
@@ -72,22 +72,22 @@ func TestEveryArmRunsItsOwnProgram(t *testing.T) {
 		}
 	}
 	if wave.Arms[1].Image == "" || wave.Cells[0].Roles[0].Argv[0] != "/app/kv" {
-		t.Error("the wave that was given has changed")
+		t.Error("Prepare modified its argument")
 	}
 }
 
-func TestArmsWithoutAProgramAreRefused(t *testing.T) {
+func TestPrepare_InvalidArmProgramIsRejected(t *testing.T) {
 	folder := builds(t)
 	cases := map[string]struct {
 		given []string
 		says  string
 	}{
 		"an arm with an image and no program":      {nil, `arm "new" has image lab/kv:2, and a run on this machine takes no programs out of images: give its program with --arm-binary new=PATH/kv`},
-		"a baseline whose program is not here":     {[]string{"new=" + folder + "/new/kv"}, `or give it with --arm-binary old=PATH/kv`},
+		"a baseline whose program is missing":      {[]string{"new=" + folder + "/new/kv"}, `or give it with --arm-binary old=PATH/kv`},
 		"a program of another name":                {[]string{"new=" + folder + "/other/tool"}, `the template's program is called "kv"`},
 		"a program for an arm that does not exist": {[]string{"newer=" + folder + "/new/kv"}, `no arm "newer": allowed are old, new`},
-		"a file that is no program":                {[]string{"new=" + folder + "/data"}, "is not an executable file"},
-		"a path alone":                             {[]string{folder + "/new/kv"}, "write it as ARM=PATH"},
+		"a file that is not executable":            {[]string{"new=" + folder + "/data"}, "is not an executable file"},
+		"a path without an arm":                    {[]string{folder + "/new/kv"}, "write it as ARM=PATH"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

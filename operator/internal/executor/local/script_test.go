@@ -12,7 +12,7 @@ import (
 
 const buildsScript = "../../../../hack/builds.sh"
 
-// tiny is a program of which the linker can move the functions.
+// tiny is the source of a program whose functions the linker can reorder.
 const tiny = `package main
 
 //go:noinline
@@ -24,7 +24,7 @@ func second(x int) int { return x ^ 7 }
 func main() { println(first(second(5))) }
 `
 
-func TestTheScriptMakesBuildsThatDifferInLayoutOnly(t *testing.T) {
+func TestLayoutScript_BuildsDifferInLayoutOnly(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"main.go": tiny, "go.mod": "module tiny\n\ngo 1.26\n"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
@@ -78,9 +78,9 @@ func address(t *testing.T, path, function string) uint64 {
 	return 0
 }
 
-func TestTheScriptRefusesBuildsThatDoNotDiffer(t *testing.T) {
+func TestLayoutScript_EqualBuildsAreRejected(t *testing.T) {
 	folder := t.TempDir()
-	// A linker that takes no notice of the order.
+	// A linker that ignores the order.
 	linker := filepath.Join(folder, "linker")
 	if err := os.WriteFile(linker, []byte("#!/bin/sh\nfor last; do :; done; cp /bin/true \"$last\"\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -91,14 +91,14 @@ func TestTheScriptRefusesBuildsThatDoNotDiffer(t *testing.T) {
 	}
 }
 
-func TestBuildsOnThisMachine(t *testing.T) {
+func TestPrepare_BuildsNeedDifferentPrograms(t *testing.T) {
 	folder := builds(t)
 	wave := twoImages()
 	wave.Arms[1].Image, wave.Cells = "lab/kv:1", wave.Cells[:2]
 	for i, build := range []string{"b1", "b2"} {
 		wave.Cells[i].Arm, wave.Cells[i].Build, wave.Cells[i].Roles = 1, build, nil
 	}
-	// Both are called alike and this machine has one file of that name.
+	// Both builds have a program of the same name, and this machine has one file of that name.
 	_, err := Prepare(wave, Programs{Folders: []string{folder + "/bin"}})
 	if err == nil || !strings.Contains(err.Error(), `builds "b1" and "b2" of arm "new" are both `+folder+`/bin/kv on this machine`) {
 		t.Errorf("got %v", err)

@@ -16,12 +16,12 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// ErrTouched means that attempts in the ledger are not those that were written. Trials on this machine run as the user who started the run,
-// and can write to its ledger.
-var ErrTouched = errors.New("something was changed behind the run's back")
+// ErrTouched means that plans, attempts or programs were modified during the run. Trials on this machine run as the user who started the
+// run, and can write to its ledger.
+var ErrTouched = errors.New("files of the run were modified by another process")
 
-// samePrograms returns an error if an executed file has changed since before the first trial. The runner checks between the trials of a
-// block, and this between blocks.
+// samePrograms returns an error if an executed file has changed since before the first trial. It checks between blocks; the runner checks
+// between the trials of a block.
 func (e *Executor) samePrograms(wave *record.Wave) error {
 	paths := []string{e.Runner}
 	for _, cell := range wave.Cells {
@@ -34,7 +34,7 @@ func (e *Executor) samePrograms(wave *record.Wave) error {
 	for _, path := range slices.Compact(paths) {
 		sum := fileSum(path)
 		if before, known := e.programs[path]; known && before != sum {
-			return fmt.Errorf("%w: program %s had sha256 %s before the first trial and has %s now; make it read-only to whoever runs this",
+			return fmt.Errorf("%w: program %s had sha256 %s before the first trial and has %s now; make it read-only for the user of the run",
 				ErrTouched, path, before, sum)
 		}
 		e.programs[path] = sum
@@ -42,7 +42,7 @@ func (e *Executor) samePrograms(wave *record.Wave) error {
 	return nil
 }
 
-// fileSum is the sha256 of a file, or why it cannot be read.
+// fileSum returns the sha256 of a file, or the text of the error of reading it.
 func fileSum(path string) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func fileSum(path string) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// changedPlans are the keys of the plans that are not what was written.
+// changedPlans returns a description of each plan that differs from the written one.
 func (e *Executor) changedPlans(ctx context.Context, store store.Store) (touched []string) {
 	for _, key := range slices.Sorted(maps.Keys(e.plans)) {
 		raw, err := store.Get(ctx, key)
@@ -83,7 +83,7 @@ func (e *Executor) Untouched(ctx context.Context, store store.Store) error {
 		}
 		raw, err := store.Get(ctx, key)
 		if got := record.SHA256(raw); err != nil || got != want {
-			touched = append(touched, fmt.Sprintf("%s was kept with sha256 %s and has %s now", key, want, got))
+			touched = append(touched, fmt.Sprintf("%s was written with sha256 %s and has %s now", key, want, got))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.sums)) {
@@ -94,7 +94,7 @@ func (e *Executor) Untouched(ctx context.Context, store store.Store) error {
 	return e.report(touched)
 }
 
-// report is the error of what was touched; nil of nothing.
+// report returns ErrTouched with the first modified objects, or nil without any.
 func (e *Executor) report(touched []string) error {
 	if len(touched) == 0 {
 		return nil
@@ -105,6 +105,6 @@ func (e *Executor) report(touched []string) error {
 		more = fmt.Sprintf("; and %d more", len(touched)-shown)
 		touched = touched[:shown]
 	}
-	return fmt.Errorf("%w, so nothing is judged: %s%s; a program of the run does this, or somebody else who may write to %s", ErrTouched,
+	return fmt.Errorf("%w, so that they are not analysed: %s%s; a trial or another process of a user with write access to %s did this", ErrTouched,
 		strings.Join(touched, "; "), more, e.Folder)
 }

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// speaking is a runner that records one attempt over the descriptor that it is given.
+// speaking is a runner that sends one attempt over its file descriptor.
 const speaking = `
 read hello <&3
 frame='{"attempt":{"id":"here/w000-b0000-s00000","trial":"w000-b0000-s00000","block":"w000-b0000","arm":"a","point":""}}'
@@ -23,27 +23,27 @@ read kept <&3
 echo '{"done":true}' >&3
 `
 
-// Trials run as the same user and can write where the ledger is: what cannot be prevented is noticed.
-func TestAttemptsThatWereTouchedAreNotJudged(t *testing.T) {
+// Trials run as the same user and can write to the ledger, so that modifications are detected instead of prevented.
+func TestUntouched_ModifiedFilesAreAnError(t *testing.T) {
 	key := ledger.AttemptKey("w000-b0000", "here", "w000-b0000-s00000")
 	cases := map[string]struct {
 		attack func(t *testing.T, file string)
-		want   string // Empty: nothing happened.
+		want   string // Empty for no error.
 	}{
-		"nobody touched them": {func(*testing.T, string) {}, ""},
+		"unmodified": {func(*testing.T, string) {}, ""},
 		"one was rewritten in place": {func(t *testing.T, file string) {
 			must(t, os.Chmod(file, 0o644))
 			must(t, os.WriteFile(file, []byte("{}\n"), 0o644))
-		}, key + " was kept with sha256"},
+		}, key + " was written with sha256"},
 		"one was replaced": {func(t *testing.T, file string) {
 			must(t, os.WriteFile(file+".new", []byte("{}\n"), 0o644))
 			must(t, os.Rename(file+".new", file))
-		}, key + " was kept with sha256"},
-		"one is a link to what was recorded elsewhere": {func(t *testing.T, file string) {
+		}, key + " was written with sha256"},
+		"one is a link to another file": {func(t *testing.T, file string) {
 			must(t, os.WriteFile(file+".json", []byte("{}\n"), 0o644))
 			must(t, os.Remove(file))
 			must(t, os.Symlink(file+".json", file))
-		}, key + " was kept with sha256"},
+		}, key + " was written with sha256"},
 		"one is a folder": {func(t *testing.T, file string) {
 			must(t, os.Remove(file))
 			must(t, os.Mkdir(file, 0o755))
@@ -57,10 +57,10 @@ func TestAttemptsThatWereTouchedAreNotJudged(t *testing.T) {
 			must(t, os.Rename(plan, plan+".old"))
 			must(t, os.WriteFile(plan, []byte(`{"wave": 0}`), 0o444))
 		}, ledger.WaveKey(0) + " was written with sha256"},
-		"the experiment is gone": {func(t *testing.T, file string) {
+		"the experiment was deleted": {func(t *testing.T, file string) {
 			must(t, os.Remove(filepath.Join(filepath.Dir(file), "..", "..", "..", ledger.ExperimentKey)))
 		}, ledger.ExperimentKey + " was written with sha256"},
-		"all are gone": {func(t *testing.T, file string) {
+		"all were deleted": {func(t *testing.T, file string) {
 			must(t, os.RemoveAll(filepath.Dir(filepath.Dir(filepath.Dir(file)))))
 		}, key + " was deleted"},
 	}
@@ -91,7 +91,7 @@ func TestAttemptsThatWereTouchedAreNotJudged(t *testing.T) {
 	}
 }
 
-// planned writes what a run of one wave is planned with.
+// planned writes the plan of a run with one wave.
 func planned(t *testing.T, executor *Executor) {
 	t.Helper()
 	store, err := store.OpenFolder(t.Context(), executor.Folder)
@@ -108,7 +108,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestAProgramThatChangedBetweenBlocksEndsTheRun(t *testing.T) {
+func TestRun_ModifiedProgramEndsTheRun(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	must(t, os.WriteFile(program, []byte("one"), 0o755))
 	for name, tc := range map[string]struct {
@@ -117,10 +117,10 @@ func TestAProgramThatChangedBetweenBlocksEndsTheRun(t *testing.T) {
 	}{
 		"it was replaced by a slower one": {"echo two > " + program + ".new; mv " + program + ".new " + program,
 			"program " + program + " had sha256"},
-		"it was deleted":                             {"rm " + program, "no such file"},
-		"nothing happened":                           {"true", ""},
-		"the runner was replaced":                    {`echo true > "$0.new"; mv "$0.new" "$0"`, "assay-runner had sha256"},
-		"the plan of the blocks to come was changed": {`echo slower > "$3.new"; mv -f "$3.new" "$3"`, ledger.WaveKey(0) + " was written with"},
+		"it was deleted":                        {"rm " + program, "no such file"},
+		"unmodified":                            {"true", ""},
+		"the runner was replaced":               {`echo true > "$0.new"; mv "$0.new" "$0"`, "assay-runner had sha256"},
+		"the plan of later blocks was modified": {`echo slower > "$3.new"; mv -f "$3.new" "$3"`, ledger.WaveKey(0) + " was written with"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			must(t, os.WriteFile(program, []byte("one"), 0o755))

@@ -1,5 +1,5 @@
-// Package archive keeps the history of a project in a store: a file of records for each series, and the book of its changes. Several
-// writers may add to it at once, and what was added can be added again.
+// Package archive stores the history of a project: a file of records for each series, and the book of its changes. Several writers may add
+// to it concurrently, and adding records again has no effect.
 package archive
 
 import (
@@ -23,15 +23,15 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Prefix is where the history of a project lies in a bucket with the ledgers of many.
+// Prefix returns the prefix of a project's history in a bucket with many ledgers.
 func Prefix(project string) string { return path.Join("history", project) }
 
-// Projects are those that have a history in a bucket with the ledgers of many.
+// Projects returns the projects with a history in a bucket with many ledgers.
 func Projects(ctx context.Context, s store.Store) ([]string, error) {
 	var out []string
-	// A page at a time: what all series of all projects are called is not held at once.
+	// Page by page, so that the names of all series are never in memory together.
 	err := store.EachKey(ctx, s, Prefix("")+"/", func(key string) {
-		// Keys are in order.
+		// Keys are sorted.
 		if parts := strings.SplitN(key, "/", 3); len(parts) == 3 && (len(out) == 0 || out[len(out)-1] != parts[1]) {
 			out = append(out, parts[1])
 		}
@@ -42,8 +42,8 @@ func Projects(ctx context.Context, s store.Store) ([]string, error) {
 const (
 	seriesPrefix = "series/"
 	bookKey      = "changes.json"
-	// mostSeries bounds how many series a project may have, and mostBook the bytes of its changes and of a search: the operator reads them
-	// for everybody.
+	// mostSeries bounds the number of series of a project, and mostBook the bytes of its changes and of a search, because the operator
+	// reads them for all namespaces.
 	mostSeries = 1 << 16
 	mostBook   = 16 << 20
 )
@@ -55,18 +55,18 @@ func seriesKey(key series.Key) string { return seriesPrefix + key.ID() + ".parqu
 // Archive is the history of one project.
 type Archive struct{ store store.Store }
 
-// Open is the history that lies in a store, which need not hold anything yet.
+// Open returns the history in a store, which may be empty.
 func Open(store store.Store) *Archive { return &Archive{store} }
 
-// URL is where it lies.
+// URL returns the URL of the store.
 func (a *Archive) URL() string { return a.store.URL() }
 
-// Append adds records. Those that are there already change nothing, so that after an error all of them can be added again.
+// Append adds records. Existing records are unchanged, so that after an error all of them can be added again.
 func (a *Archive) Append(ctx context.Context, records []points.Keyed) error {
 	return a.change(ctx, records, series.Merge)
 }
 
-// change makes each series anew from what is there and what is added.
+// change computes each series from its old and its added records.
 func (a *Archive) change(ctx context.Context, records []points.Keyed, of func(old, added []series.Record) []series.Record) error {
 	bySeries := map[series.Key][]series.Record{}
 	var keys []series.Key
@@ -93,12 +93,12 @@ func (a *Archive) change(ctx context.Context, records []points.Keyed, of func(ol
 	return nil
 }
 
-// Keys are the series there are, in the order of their names.
+// Keys returns the keys of the series, sorted by name.
 func (a *Archive) Keys(ctx context.Context) ([]series.Key, error) {
 	var files []string
 	err := store.EachPage(ctx, a.store, seriesPrefix, "", func(page []string) error {
 		if files = append(files, page...); len(files) > mostSeries {
-			return fmt.Errorf("%s in %s holds more than %d series: remove those that nobody looks at, or measure fewer points and metrics",
+			return fmt.Errorf("%s in %s holds more than %d series: remove unused ones, or measure fewer points and metrics",
 				seriesPrefix, a.URL(), mostSeries)
 		}
 		return nil
@@ -122,12 +122,12 @@ func (a *Archive) Keys(ctx context.Context) ([]series.Key, error) {
 	return out, nil
 }
 
-// Of are the series of one benchmark.
+// Of returns the series of one benchmark.
 func (a *Archive) Of(ctx context.Context, benchmark string) ([]*series.Series, error) {
 	return a.series(ctx, func(key series.Key) bool { return key.Benchmark == benchmark })
 }
 
-// All are the series of the project.
+// All returns the series of the project.
 func (a *Archive) All(ctx context.Context) ([]*series.Series, error) {
 	return a.series(ctx, func(series.Key) bool { return true })
 }
@@ -138,7 +138,7 @@ func (a *Archive) series(ctx context.Context, wanted func(series.Key) bool) ([]*
 	return out, err
 }
 
-// Each visits the series of the project in the order of their names, and holds one at a time.
+// Each visits the series of the project, sorted by name, with one in memory at a time.
 func (a *Archive) Each(ctx context.Context, visit func(*series.Series)) error {
 	return a.each(ctx, func(series.Key) bool { return true }, visit)
 }
@@ -161,7 +161,7 @@ func (a *Archive) each(ctx context.Context, wanted func(series.Key) bool, visit 
 	return nil
 }
 
-// Read returns the records of a series; none where there is no such series.
+// Read returns the records of a series; none if it does not exist.
 func (a *Archive) Read(ctx context.Context, key series.Key) ([]series.Record, error) {
 	raw, err := a.store.Get(ctx, seriesKey(key))
 	if errors.Is(err, store.ErrNotFound) {
@@ -173,8 +173,8 @@ func (a *Archive) Read(ctx context.Context, key series.Key) ([]series.Record, er
 	return series.Decode(key, raw)
 }
 
-// NextAnalysis is the number of a further analysis of a point, over the series in which it may be: another suspicion may have had it
-// measured anew, and not in each. Of two records of one analysis none counts.
+// NextAnalysis returns the number of the next analysis of a point, unique over all series in which the point may be. Another suspicion may
+// have had it measured again in some of them only. If two records have the same number, neither counts.
 func (a *Archive) NextAnalysis(ctx context.Context, in []*series.Series, id string) (next int64, err error) {
 	for _, of := range in {
 		records, err := a.Read(ctx, of.Key)
@@ -190,7 +190,7 @@ func (a *Archive) NextAnalysis(ctx context.Context, in []*series.Series, id stri
 	return next, nil
 }
 
-// Series is what the records of a series say.
+// Series builds a series from its records.
 func (a *Archive) Series(ctx context.Context, key series.Key) (*series.Series, error) {
 	records, err := a.Read(ctx, key)
 	if err != nil {
@@ -199,7 +199,7 @@ func (a *Archive) Series(ctx context.Context, key series.Key) (*series.Series, e
 	return series.Of(key, records)
 }
 
-// Book are the changes of the project.
+// Book returns the changes of the project.
 func (a *Archive) Book(ctx context.Context) (change.Book, error) {
 	return get(ctx, a.store, bookKey, parseBook)
 }
@@ -208,13 +208,13 @@ func parseBook(raw []byte) (change.Book, error) {
 	var out change.Book
 	err := Unmarshal(raw, &out)
 	if err = cmp.Or(err, out.Check()); err != nil {
-		return change.Book{}, fmt.Errorf("%s: %w: it cannot be made again from ledgers, so restore it from a backup or correct it by hand",
+		return change.Book{}, fmt.Errorf("%s: %w: it cannot be rebuilt from ledgers, so restore it from a backup or correct it by hand",
 			bookKey, err)
 	}
 	return out, nil
 }
 
-// Search is the search for the culprits of a change that its schedule made; nil where there was none.
+// Search returns the bisection of a change that its schedule started; nil without one.
 func (a *Archive) Search(ctx context.Context, change string) (*bisect.Bounded, error) {
 	return get(ctx, a.store, searchKey(change), parseSearch(change))
 }
@@ -224,13 +224,14 @@ func parseSearch(change string) func(raw []byte) (*bisect.Bounded, error) {
 		var out bisect.Bounded
 		err := Unmarshal(raw, &out)
 		if err = cmp.Or(err, out.Search.Read()); err != nil {
-			return nil, fmt.Errorf("%s: %w: delete it, and the search begins anew", searchKey(change), err)
+			return nil, fmt.Errorf("%s: %w: delete it to restart the search", searchKey(change), err)
 		}
 		return &out, nil
 	}
 }
 
-// Unmarshal reads what anybody may have written: a change of two bytes takes hundreds when it is read.
+// Unmarshal decodes an untrusted document with a bound on the memory of the result, because an encoded change of two bytes takes hundreds
+// of bytes in memory.
 func Unmarshal(raw []byte, out any) error {
 	if err := analysis.CheckRoom(raw); err != nil {
 		return err
@@ -238,7 +239,7 @@ func Unmarshal(raw []byte, out any) error {
 	return json.Unmarshal(raw, out)
 }
 
-// get is what lies at a key; the zero value where nothing does.
+// get reads and parses an object; the zero value if it does not exist.
 func get[T any](ctx context.Context, s store.Store, key string, parse func(raw []byte) (T, error)) (T, error) {
 	raw, err := store.GetAtMost(ctx, s, key, mostBook)
 	if err == nil {
@@ -251,14 +252,13 @@ func get[T any](ctx context.Context, s store.Store, key string, parse func(raw [
 	return none, err
 }
 
-// UpdateSearch changes the search for the culprits of a change; the function is given nil where there is none. It is asked again when
-// somebody else changed the search in between.
+// UpdateSearch changes the bisection of a change; turn receives nil without one. It is called again after a concurrent update.
 func (a *Archive) UpdateSearch(ctx context.Context, change string, turn func(*bisect.Bounded) (*bisect.Bounded, error)) (
 	*bisect.Bounded, error) {
 	return update(ctx, a.store, searchKey(change), parseSearch(change), turn)
 }
 
-// Update changes the book. The function is asked again when somebody else changed it in between; the book is as it was written.
+// Update changes the book. Turn is called again after a concurrent update; the result is the book as written.
 func (a *Archive) Update(ctx context.Context, turn func(change.Book) (change.Book, error)) (change.Book, error) {
 	return update(ctx, a.store, bookKey, parseBook, turn)
 }
@@ -278,21 +278,21 @@ func update[T any](ctx context.Context, s store.Store, key string, parse func(ra
 			return nil, err
 		}
 		written, err := json.MarshalIndent(out, "", " ")
-		// What is larger could never be read again.
+		// A larger object could not be read again.
 		if len(written) >= mostBook {
-			return nil, fmt.Errorf("%s in %s would have %d bytes and may have %d: remove changes that nobody looks at any more", key, s.URL(),
+			return nil, fmt.Errorf("%s in %s would have %d bytes, allowed are %d: remove changes that are no longer needed", key, s.URL(),
 				len(written)+1, mostBook)
 		}
 		if large := analysis.CheckRoom(written); large != nil {
-			return nil, fmt.Errorf("%s in %s: %w: remove changes that nobody looks at any more", key, s.URL(), large)
+			return nil, fmt.Errorf("%s in %s: %w: remove changes that are no longer needed", key, s.URL(), large)
 		}
 		return append(written, '\n'), err
 	})
 	return out, err
 }
 
-// Rebuild makes the records of runs again from their ledgers, and reports how many runs there were. A ledger is the truth: where its run
-// was analyzed again since, its records are replaced. Ledgers of runs that measured no point are passed over.
+// Rebuild generates the records of runs from their ledgers, and returns the number of runs. Records of a run that was analyzed again are
+// replaced by those of its ledger. Ledgers of runs without a point of a series are skipped.
 func (a *Archive) Rebuild(ctx context.Context, ledgers ...store.Store) (int, error) {
 	runs := 0
 	var all []points.Keyed
@@ -319,7 +319,7 @@ func (a *Archive) Rebuild(ctx context.Context, ledgers ...store.Store) (int, err
 	})
 }
 
-// Measured are the records of the run that a ledger is of; isPoint reports whether it measured a point of a series.
+// Measured returns the records of the run of a ledger; isPoint reports whether it measured a point of a series.
 func Measured(ctx context.Context, s store.Store) (records []points.Keyed, isPoint bool, err error) {
 	raw, err := store.GetAtMost(ctx, s, points.Key, points.MostBytes)
 	if errors.Is(err, store.ErrNotFound) {
@@ -338,14 +338,14 @@ func Measured(ctx context.Context, s store.Store) (records []points.Keyed, isPoi
 		return nil, false, err
 	}
 	if found == nil {
-		return run.Gap(run.Keys(exp), "its ledger has no analysis: it ended before anything was judged"), true, nil
+		return run.Gap(run.Keys(exp), "its ledger has no analysis: the run ended before any verdict"), true, nil
 	}
 	records, err = run.Of(exp, found)
 	return records, true, err
 }
 
-// Retain removes the records that a policy does not keep, and reports how many. What a change rests on stays. A series that cannot be
-// retained keeps no other from it.
+// Retain deletes the records that a policy does not retain, and returns their number. Records that changes depend on stay. A series with an
+// error does not block the others.
 func (a *Archive) Retain(ctx context.Context, policy series.Retention, now time.Time) (int, error) {
 	if err := policy.Check(); err != nil {
 		return 0, err

@@ -66,7 +66,7 @@ func read(t *testing.T, a *Archive, key series.Key) []series.Record {
 	return out
 }
 
-func TestAFurtherAnalysisOfAPointHasANumberThatNoSeriesHas(t *testing.T) {
+func TestNextAnalysis_NumberIsUniqueOverAllSeries(t *testing.T) {
 	a := Open(folder(t))
 	again := func(r *series.Record) { r.Analysis = 2 }
 	if err := a.Append(t.Context(), []points.Keyed{night(key, 0), night(key, 1), night(other, 0), night(other, 0, again)}); err != nil {
@@ -86,7 +86,7 @@ func TestAFurtherAnalysisOfAPointHasANumberThatNoSeriesHas(t *testing.T) {
 	}
 }
 
-func TestWhatIsAddedAgainInAnyOrderIsThereOnce(t *testing.T) {
+func TestAppend_RepeatedRecordsInAnyOrderAreStoredOnce(t *testing.T) {
 	var nights []points.Keyed
 	for n := range 20 {
 		nights = append(nights, night(key, n), night(other, n))
@@ -119,7 +119,7 @@ func TestWhatIsAddedAgainInAnyOrderIsThereOnce(t *testing.T) {
 			a, errA := want.store.Get(t.Context(), seriesKey(k))
 			b, errB := got.store.Get(t.Context(), seriesKey(k))
 			if errA != nil || errB != nil || !bytes.Equal(a, b) {
-				t.Errorf("equal sets of records are other bytes (%v, %v)", errA, errB)
+				t.Errorf("equal sets of records give different bytes (%v, %v)", errA, errB)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func TestWhatIsAddedAgainInAnyOrderIsThereOnce(t *testing.T) {
 	}
 }
 
-func TestTwoWritersLoseNothing(t *testing.T) {
+func TestAppend_ConcurrentWritersLoseNothing(t *testing.T) {
 	store := folder(t)
 	var group sync.WaitGroup
 	for writer := range 4 {
@@ -149,22 +149,22 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 	}
 	group.Wait()
 	if got := read(t, Open(store), key); len(got) != 40 {
-		t.Errorf("%d of 40 records are there", len(got))
+		t.Errorf("%d of 40 records are present", len(got))
 	}
 	if book, err := Open(store).Book(t.Context()); err != nil || len(book.Changes) != 40 {
-		t.Errorf("%d of 40 changes are there (%v)", len(book.Changes), err)
+		t.Errorf("%d of 40 changes are present (%v)", len(book.Changes), err)
 	}
 }
 
-// away is a store that does not answer while it is told not to.
+// away is a store that can be made unreachable.
 type away struct {
 	store.Store
 	gone atomic.Bool
-	// after so many operations it is gone.
+	// The store is unreachable after this number of operations.
 	after atomic.Int64
 }
 
-var errAway = errors.New("the store is away")
+var errAway = errors.New("the store is unreachable")
 
 func (s *away) fault() error {
 	if s.gone.Load() || s.after.Add(-1) == 0 {
@@ -188,8 +188,8 @@ func (s *away) Update(ctx context.Context, key string, turn func([]byte) ([]byte
 	return s.Store.Update(ctx, key, turn)
 }
 
-// TestAStoreThatIsAwayLosesNothing has the store leave before each operation of adding, and adds again when it is back.
-func TestAStoreThatIsAwayLosesNothing(t *testing.T) {
+// The store becomes unreachable before each operation of adding, and all records are added again after the outage.
+func TestAppend_OutageAndRetryLoseNothing(t *testing.T) {
 	added := []points.Keyed{night(key, 1), night(other, 1), night(key, 2), night(other, 2)}
 	for operation := int64(1); operation <= 2; operation++ {
 		store := &away{Store: folder(t)}
@@ -202,10 +202,10 @@ func TestAStoreThatIsAwayLosesNothing(t *testing.T) {
 			t.Fatalf("operation %d: %v", operation, err)
 		}
 		if _, err := a.Read(t.Context(), key); !errors.Is(err, errAway) {
-			t.Errorf("a store that is away has no records: %v", err)
+			t.Errorf("an unreachable store has no records: %v", err)
 		}
 		if _, err := a.Book(t.Context()); !errors.Is(err, errAway) {
-			t.Errorf("a store that is away has no changes: %v", err)
+			t.Errorf("an unreachable store has no changes: %v", err)
 		}
 		store.gone.Store(false)
 		if err := a.Append(t.Context(), added); err != nil {
@@ -217,7 +217,7 @@ func TestAStoreThatIsAwayLosesNothing(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeReadIsNotWrittenOver(t *testing.T) {
+func TestAppend_InvalidFileIsNotOverwritten(t *testing.T) {
 	store := folder(t)
 	if err := store.Replace(t.Context(), seriesKey(key), []byte("spoilt")); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestAFileThatCannotBeReadIsNotWrittenOver(t *testing.T) {
 		"reading": func() error { _, err := a.Read(t.Context(), key); return err }(),
 		"listing": func() error { _, err := a.Keys(t.Context()); return err }(),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "make it again from the ledgers") {
+		if err == nil || !strings.Contains(err.Error(), "again from the ledgers") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -240,11 +240,11 @@ func TestAFileThatCannotBeReadIsNotWrittenOver(t *testing.T) {
 	}
 	if _, err := a.Update(t.Context(), func(b change.Book) (change.Book, error) { return b, nil }); err == nil ||
 		!strings.Contains(err.Error(), bookKey) {
-		t.Errorf("a spoilt book is written over: %v", err)
+		t.Errorf("an invalid book is overwritten: %v", err)
 	}
 }
 
-func TestWhatAPolicyDoesNotKeepGoesAndWhatAChangeRestsOnStays(t *testing.T) {
+func TestRetain_DeletesByPolicyButNotEvidenceOfChanges(t *testing.T) {
 	a := Open(folder(t))
 	var nights []points.Keyed
 	for n := range 400 {
@@ -265,7 +265,7 @@ func TestWhatAPolicyDoesNotKeepGoesAndWhatAChangeRestsOnStays(t *testing.T) {
 	policy, now := series.Retention{Full: 30 * day, Every: 7 * day, Thinned: 200 * day}, start.AddDate(0, 0, 400)
 	gone, err := a.Retain(t.Context(), policy, now)
 	if err != nil || gone == 0 {
-		t.Fatalf("%d records went, %v", gone, err)
+		t.Fatalf("%d records were deleted, %v", gone, err)
 	}
 	left := map[string]bool{}
 	for _, r := range read(t, a, key) {
@@ -275,21 +275,21 @@ func TestWhatAPolicyDoesNotKeepGoesAndWhatAChangeRestsOnStays(t *testing.T) {
 		t.Errorf("%d records are left: %v", len(left), left)
 	}
 	if again, err := a.Retain(t.Context(), policy, now); err != nil || again != 0 {
-		t.Errorf("the second time %d records went (%v)", again, err)
+		t.Errorf("the second time %d records were deleted (%v)", again, err)
 	}
-	// Of a series that has ended long ago one record stays.
+	// One record of a finished series stays.
 	if _, err := a.Retain(t.Context(), series.Retention{Full: day, Every: day, Thinned: day}, now.AddDate(9, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if len(read(t, a, key)) == 0 {
-		t.Error("nobody can know that there was a series")
+		t.Error("the series left no trace")
 	}
 	if _, err := a.Retain(t.Context(), series.Retention{Full: day}, now); err == nil {
-		t.Error("a policy that contradicts itself is taken")
+		t.Error("a contradictory policy is accepted")
 	}
 }
 
-// measuredRun is the ledger of a run of a series, analyzed or not.
+// measuredRun returns the ledger of a run of a series, with or without an analysis.
 func measuredRun(t *testing.T, n int, analyzed bool) store.Store {
 	t.Helper()
 	store := folder(t)
@@ -337,7 +337,7 @@ func measuredRun(t *testing.T, n int, analyzed bool) store.Store {
 	return store
 }
 
-func TestAHistoryIsMadeAgainFromLedgers(t *testing.T) {
+func TestRebuild_RestoresTheHistory(t *testing.T) {
 	ctx := t.Context()
 	ledgers := []store.Store{measuredRun(t, 1, true), measuredRun(t, 2, true), measuredRun(t, 3, false), folder(t)}
 	a := Open(folder(t))
@@ -357,14 +357,14 @@ func TestAHistoryIsMadeAgainFromLedgers(t *testing.T) {
 	if first[1].Ledger != ledgers[1].URL() {
 		t.Errorf("its ledger is %q", first[1].Ledger)
 	}
-	// Again, and into a history that has them from the run itself.
+	// Repeated, and into a history with the records of the run itself.
 	if _, err := a.Rebuild(ctx, ledgers...); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(first, read(t, a, keys[0])); diff != "" {
 		t.Error(diff)
 	}
-	// What the history says of a run that was analyzed again since is what its ledger says now.
+	// After a new analysis of a run, the history has the records of its ledger.
 	stale := first[0]
 	stale.Ratio.LogRatio += 1
 	b := Open(folder(t))
@@ -375,19 +375,19 @@ func TestAHistoryIsMadeAgainFromLedgers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(append(first, night(keys[0], 9).Record), read(t, b, keys[0])); diff != "" {
-		t.Errorf("a record without a ledger went, or a stale one stayed: %s", diff)
+		t.Errorf("a record without a ledger was deleted, or a stale one stayed: %s", diff)
 	}
-	// A ledger that cannot be read is an error that names it, and nothing is written.
+	// An unreadable ledger is an error that names it, and no record is written.
 	broken := measuredRun(t, 4, true)
 	if err := broken.Replace(ctx, points.Key, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Rebuild(ctx, broken); err == nil || !strings.Contains(err.Error(), broken.URL()) {
-		t.Errorf("a broken ledger is %v", err)
+		t.Errorf("an unreadable ledger gives %v", err)
 	}
 }
 
-// full is a store in which somebody wrote objects without end.
+// full is a store with an infinite number of objects.
 type full struct {
 	store.Store
 	of    string
@@ -417,14 +417,14 @@ func (*full) Get(context.Context, string) ([]byte, error) { return nil, errAway 
 
 func (*full) URL() string { return "s3://assay/history/search" }
 
-func TestProjectsAreFoundAPageAtATime(t *testing.T) {
+func TestProjects_ListsPageByPage(t *testing.T) {
 	store := &full{of: "history/search/series/", most: 5000}
 	if got, err := Projects(t.Context(), store); err != nil || len(got) != 1 || got[0] != "search" || store.asked != 5 {
 		t.Errorf("%q, %v, in %d pages", got, err, store.asked)
 	}
 }
 
-func TestAHistoryOfTooManySeriesIsRefusedBeforeAnyIsRead(t *testing.T) {
+func TestKeys_TooManySeriesAreAnError(t *testing.T) {
 	store := &full{of: seriesPrefix, most: 100 * mostSeries}
 	keys, err := Open(store).Keys(t.Context())
 	if err == nil || len(keys) > 0 || store.asked > mostSeries/1000+1 {
@@ -432,19 +432,19 @@ func TestAHistoryOfTooManySeriesIsRefusedBeforeAnyIsRead(t *testing.T) {
 	}
 	for _, part := range []string{"s3://assay/history/search", seriesPrefix, fmt.Sprint(mostSeries), "remove"} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
+			t.Errorf("%q does not contain %q", err, part)
 		}
 	}
 }
 
-func TestABookThatCouldNotBeReadAgainIsNotWritten(t *testing.T) {
+func TestUpdate_OversizedBookIsNotWritten(t *testing.T) {
 	a := Open(folder(t))
 	_, err := a.Update(t.Context(), func(b change.Book) (change.Book, error) {
 		b.Changes = append(b.Changes, change.Change{ID: strings.Repeat("x", mostBook)})
 		return b, nil
 	})
 	if err == nil || !strings.Contains(err.Error(), bookKey+" in file:///") ||
-		!strings.Contains(err.Error(), fmt.Sprint("may have ", mostBook)) {
+		!strings.Contains(err.Error(), fmt.Sprint("allowed are ", mostBook)) {
 		t.Errorf("it is written: %v", err)
 	}
 	if book, err := a.Book(t.Context()); err != nil || len(book.Changes) > 0 {
@@ -452,7 +452,7 @@ func TestABookThatCouldNotBeReadAgainIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeForAHistoryIsNamed(t *testing.T) {
+func TestArchive_OversizedObjectIsNamed(t *testing.T) {
 	large := bytes.Repeat([]byte(" "), mostBook+1)
 	of := func(key string) *Archive {
 		store := folder(t)
@@ -472,8 +472,8 @@ func TestWhatIsTooLargeForAHistoryIsNamed(t *testing.T) {
 	}
 }
 
-// Two bytes are a change, which takes a hundred times as many when it is read.
-func TestWhatTakesMoreRoomThanItSaysIsRefusedBeforeItIsRead(t *testing.T) {
+// An encoded change of two bytes takes a hundred times that memory.
+func TestUnmarshal_DecodedSizeIsBounded(t *testing.T) {
 	many := strings.Repeat(",{}", mostBook/3-100)
 	for name, text := range map[string]string{
 		"changes": `{"changes":[{}` + many + `]}`, "effects": `{"changes":[{"effects":[{}` + many + `]}]}`,
@@ -507,11 +507,11 @@ func TestWhatTakesMoreRoomThanItSaysIsRefusedBeforeItIsRead(t *testing.T) {
 		}
 		return b, nil
 	}); err == nil || !strings.Contains(err.Error(), "remove changes") {
-		t.Errorf("a book that could not be read again is written: %v", err)
+		t.Errorf("an unreadable book is written: %v", err)
 	}
 }
 
-func TestWhatSomebodyElseWroteIntoAHistoryIsRefusedOrGoesOn(t *testing.T) {
+func TestArchive_ForeignSearchesAreValidated(t *testing.T) {
 	good := func() *bisect.Bounded {
 		revisions := []points.Revision{{Revision: "a"}, {Revision: "b"}, {Revision: "c"}, {Revision: "d"}}
 		question := bisect.Defaults(len(revisions))
@@ -525,19 +525,19 @@ func TestWhatSomebodyElseWroteIntoAHistoryIsRefusedOrGoesOn(t *testing.T) {
 		edit func(*bisect.Bounded)
 		want string
 	}{
-		"a search that goes on":         {func(*bisect.Bounded) {}, ""},
-		"one that was stopped":          {func(b *bisect.Bounded) { b.Stop("no images") }, ""},
-		"one without revisions":         {func(b *bisect.Bounded) { *b = bisect.Bounded{} }, "revisions: found 0"},
-		"one about more than there are": {func(b *bisect.Bounded) { b.Search.Question.Revisions = 1e12 }, "revisions: found 4"},
-		"one about fewer":               {func(b *bisect.Bounded) { b.Search.Question.Revisions = 2 }, "revisions: found 4"},
-		"a wave of more arms than a run has": {
+		"a search in progress":       {func(*bisect.Bounded) {}, ""},
+		"a stopped search":           {func(b *bisect.Bounded) { b.Stop("no images") }, ""},
+		"without revisions":          {func(b *bisect.Bounded) { *b = bisect.Bounded{} }, "revisions: found 0"},
+		"more revisions than exist":  {func(b *bisect.Bounded) { b.Search.Question.Revisions = 1e12 }, "revisions: found 4"},
+		"fewer revisions than exist": {func(b *bisect.Bounded) { b.Search.Question.Revisions = 2 }, "revisions: found 4"},
+		"a wave with more arms than a run has": {
 			func(b *bisect.Bounded) { b.Search.Question.Arms = 1e6 }, "at most 16"},
 		"more levels than a wave has": {done(make([]locate.Level, 17)...), "at most 16"},
-		"a level of a revision beyond the last": {
+		"a level of a revision after the last": {
 			done(locate.Level{}, locate.Level{Revision: 3}, locate.Level{Revision: 1e9, Failed: true}), "revision 1000000000"},
 		"a level of a revision before the first": {
 			done(locate.Level{}, locate.Level{Revision: 3}, locate.Level{Revision: -1, Failed: true}), "revision -1"},
-		"waves without end": {func(b *bisect.Bounded) { b.Search.Done = make([]locate.Measured, 1001) }, "at most 1000"},
+		"endless waves": {func(b *bisect.Bounded) { b.Search.Done = make([]locate.Measured, 1001) }, "at most 1000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			search := good()
@@ -555,7 +555,7 @@ func TestWhatSomebodyElseWroteIntoAHistoryIsRefusedOrGoesOn(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 			if err == nil {
-				found.PassOver("b", "its image is gone")
+				found.PassOver("b", "its image does not exist")
 				if found.Search.Next().Wave == nil {
 					_, err = found.Result()
 				}
@@ -566,12 +566,12 @@ func TestWhatSomebodyElseWroteIntoAHistoryIsRefusedOrGoesOn(t *testing.T) {
 		})
 	}
 	for name, tc := range map[string]struct{ book, want string }{
-		"a change that nobody made":          {`{"changes":[{"id":"c","state":"Locating"}]}`, ""},
-		"a change that ends before it began": {`{"changes":[{"id":"c","from":9,"to":1,"history":[{}]}]}`, "after run 9 and by run 1"},
-		"a change between two runs":          {`{"changes":[{"id":"c","from":1,"to":1,"history":[{}]}]}`, ""},
-		"a change that fewer than no runs tried": {
+		"an empty change":                     {`{"changes":[{"id":"c","state":"Locating"}]}`, ""},
+		"a change that ends before it begins": {`{"changes":[{"id":"c","from":9,"to":1,"history":[{}]}]}`, "from is run 9 and to is run 1"},
+		"a change between two runs":           {`{"changes":[{"id":"c","from":1,"to":1,"history":[{}]}]}`, ""},
+		"a change with a negative number of runs": {
 			`{"changes":[{"id":"c","state":"Suspected","runs":-5}]}`, `change "c": runs: found -5`},
-		"a change whose name no status holds": {`{"changes":[{"id":"` + strings.Repeat("c", 65) + `"}]}`, "id: found 65 bytes"},
+		"a change with a name too long for a status": {`{"changes":[{"id":"` + strings.Repeat("c", 65) + `"}]}`, "id: found 65 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := folder(t)

@@ -1,7 +1,7 @@
-// Package bisect makes the runs that a search for the revisions that changed a series takes, and its answer of what they found. Package
-// locate decides which revisions are measured; here they are arms of an ordinary run, and their levels come from its analysis.
+// Package bisect creates the runs of a search for the revisions that changed a series, and reports its answer. Package locate selects the
+// revisions to measure. Here they are arms of an ordinary run, and their levels come from its analysis.
 //
-// A search is a value. Whoever keeps it as JSON after each run can go on from there, on another day or in another process.
+// A search is a value. Stored as JSON after each run, it can be resumed later or by another process.
 package bisect
 
 import (
@@ -20,30 +20,30 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 )
 
-// Search is what is asked, and all that was measured for it.
+// Search is the question and all measurements made for it.
 type Search struct {
-	// Key is the series whose level is followed.
+	// Key is the series whose level is compared.
 	Key series.Key `json:"key"`
 	// Revisions in their order, from the last one before the change to one with it.
 	Revisions []points.Revision `json:"revisions"`
 	Question  locate.Question   `json:"question"`
-	// Change that is located; empty where nobody has recorded one.
+	// Change that is located; empty if none is recorded.
 	Change string            `json:"change,omitempty"`
 	Done   []locate.Measured `json:"done,omitempty"`
-	// Ledgers of the waves, in their order; empty for one that could not be run.
+	// Ledgers of the waves, in order; empty for a wave that could not be run.
 	Ledgers []string `json:"ledgers,omitempty"`
-	// Fresh are the culprits against the revision before them, in the blocks of the last wave alone.
+	// Fresh compares each culprit with its predecessor, using only the blocks of the last wave.
 	Fresh []Fresh `json:"fresh,omitempty"`
 }
 
-// Fresh is one revision over another in the blocks of one wave.
+// Fresh compares two revisions within the blocks of one wave.
 type Fresh struct {
 	After int   `json:"after"`
 	At    int   `json:"at"`
 	Ratio Ratio `json:"ratio"`
 }
 
-// Ratio is an estimate of a series, as programs read it.
+// Ratio is an estimate of a series in machine-readable form.
 type Ratio struct {
 	LogRatio float64 `json:"logRatio"`
 	SE       float64 `json:"se"`
@@ -51,42 +51,44 @@ type Ratio struct {
 	Blocks   int     `json:"blocks"`
 }
 
-// Defaults are what a search asks for unless it is told otherwise: the blocks, waves and certainty that the rehearsals count errors with.
+// Defaults returns the default number of blocks and waves and the default certainty. The rehearsals measure error rates with the same
+// values.
 func Defaults(revisions int) locate.Question {
 	return locate.Question{
 		Revisions: revisions, Arms: locate.MostArms, Blocks: 10, Between: Layout * Layout, Certain: 0.95, Waves: 6,
 	}
 }
 
-// Layout is what builds of equal speed differ by where no history says it: 0.3 %, as in the rehearsals.
+// Layout is the standard deviation between builds of equal speed, used if there is no history to estimate it from: 0.3 %, as in the
+// rehearsals.
 const Layout = 0.003
 
-// Check reports what cannot be searched.
+// Check returns an error if the search is invalid.
 func (s *Search) Check() error {
 	if err := s.Key.Check(); err != nil {
 		return err
 	}
 	if s.Question.Revisions != len(s.Revisions) {
-		return fmt.Errorf("revisions: found %d, and the question is about %d", len(s.Revisions), s.Question.Revisions)
+		return fmt.Errorf("revisions: found %d, but the question has %d", len(s.Revisions), s.Question.Revisions)
 	}
 	seen := map[string]bool{}
 	for i, r := range s.Revisions {
 		switch {
 		case r.Revision == "":
-			return fmt.Errorf("revisions[%d]: found no name; name the state of the program, such as the hash of a commit", i)
+			return fmt.Errorf("revisions[%d]: the name is empty; name the state of the program, such as the hash of a commit", i)
 		case seen[r.Revision]:
-			return fmt.Errorf("revisions[%d]: found %q a second time; each is one step of the history", i, r.Revision)
+			return fmt.Errorf("revisions[%d]: found %q twice; each revision may occur once", i, r.Revision)
 		}
 		seen[r.Revision] = true
 	}
 	return s.Question.Check()
 }
 
-// mostWaves bounds what a search is read with: every step goes through all waves there were.
+// mostWaves bounds the waves of a stored search, because every step iterates over all of them.
 const mostWaves = 1000
 
-// Read reports what cannot be a search that was kept: whoever goes on with it looks up its revisions by their numbers. One that was stopped
-// need not be one that Check lets begin.
+// Read validates a stored search before it is resumed, because its revisions are used as indexes. A stopped search may violate the
+// stricter rules of Check.
 func (s *Search) Read() error {
 	q := s.Question
 	q.Waves = max(1, q.Waves)
@@ -95,11 +97,11 @@ func (s *Search) Read() error {
 	}
 	switch {
 	case q.Revisions != len(s.Revisions):
-		return fmt.Errorf("revisions: found %d, and the question is about %d", len(s.Revisions), q.Revisions)
+		return fmt.Errorf("revisions: found %d, but the question has %d", len(s.Revisions), q.Revisions)
 	case q.Arms > locate.MostArms:
 		return fmt.Errorf("question: arms: found %d; a run has at most %d", q.Arms, locate.MostArms)
 	case len(s.Done) > mostWaves:
-		return fmt.Errorf("done: found %d waves; at most %d are gone on with", len(s.Done), mostWaves)
+		return fmt.Errorf("done: found %d waves; at most %d are allowed", len(s.Done), mostWaves)
 	}
 	for i, m := range s.Done {
 		if found := max(len(m.Wave.Revisions), len(m.Levels)); found > q.Arms {
@@ -108,7 +110,8 @@ func (s *Search) Read() error {
 		seen := map[int]bool{}
 		for _, l := range m.Levels {
 			if l.Revision < 0 || l.Revision >= q.Revisions || seen[l.Revision] {
-				return fmt.Errorf("done[%d]: found a level of revision %d; each is one of %d, and there once", i, l.Revision, q.Revisions)
+				return fmt.Errorf("done[%d]: found a level of revision %d; each must be below %d and occur "+
+					"once", i, l.Revision, q.Revisions)
 			}
 			seen[l.Revision] = true
 		}
@@ -116,22 +119,23 @@ func (s *Search) Read() error {
 	return nil
 }
 
-// Next is what comes next: a wave to measure, or the answer.
+// Next returns the next step, which is a wave to measure or the answer.
 func (s *Search) Next() locate.Step { return s.Question.Next(s.Done) }
 
-// Arm is the name of a revision in the runs of a search.
+// Arm returns the arm name of a revision in the runs of a search.
 func Arm(revision int) string { return fmt.Sprintf("r%d", revision) }
 
-// MostTrials is the most that a run may have as its budget: a run that has more arms or blocks than a point is bounded by its time.
+// MostTrials is the largest trial budget that a run may have. A run that has more arms or blocks than a point is bounded by its time
+// instead.
 const MostTrials = 100000
 
-// Spec is the run of a wave: the spec by which points of the series are measured, with the revisions in the place of its arms. Each is made
-// from the arm head by fill. The first revision is the baseline. Those in failed are left out.
+// Spec builds the run of a wave from the spec that measures points of the series. Revisions replace its arms; each is made from the arm
+// head by fill, and the first is the baseline. Revisions in failed are omitted.
 func (s *Search) Spec(of assayv1alpha1.BenchmarkRunSpec, wave *locate.Wave, failed map[int]string,
 	fill func(arm *assayv1alpha1.Arm, revision points.Revision)) (assayv1alpha1.BenchmarkRunSpec, error) {
 	head := slices.IndexFunc(of.Arms, func(arm assayv1alpha1.Arm) bool { return arm.Name == points.Head })
 	if head < 0 {
-		return of, fmt.Errorf("arms: found none with the name %q: the arms of a search are made from it", points.Head)
+		return of, fmt.Errorf("arms: found none named %q, from which the arms of a search are made", points.Head)
 	}
 	spec := *of.DeepCopy()
 	spec.Arms = nil
@@ -148,9 +152,9 @@ func (s *Search) Spec(of assayv1alpha1.BenchmarkRunSpec, wave *locate.Wave, fail
 	return spec, nil
 }
 
-// Wave makes the run of a wave of so many blocks from the spec of a point whose arms are the revisions already.
+// Wave builds the run of a wave with the given number of blocks from the spec of a point whose arms are already the revisions.
 func Wave(spec *assayv1alpha1.BenchmarkRunSpec, blocks int) {
-	// A gate says what is followed. It judges every arm, and nobody reads that.
+	// Gates select the metrics to analyze. Their verdicts on the arms are unused.
 	for i := range spec.Gates {
 		spec.Gates[i].Candidate = ""
 	}
@@ -158,30 +162,30 @@ func Wave(spec *assayv1alpha1.BenchmarkRunSpec, blocks int) {
 	Blocks(spec, blocks)
 }
 
-// Blocks gives a run so many blocks, as a wave or a confirmation needs them. It has more arms than a point and measures them more often:
-// what it may cost is bounded by the time that the template gives a run.
+// Blocks sets the number of blocks for a wave or a confirming run. Such a run has more arms and trials than a point, so its cost is
+// bounded by the template's time limit only.
 func Blocks(spec *assayv1alpha1.BenchmarkRunSpec, blocks int) {
 	spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(blocks), Max: int32(blocks)}
 	spec.Design.Stop, spec.Design.Confirm = nil, nil
 	spec.Budget.Trials = MostTrials
 }
 
-// Ran is a wave that has been measured, as far as it could be.
+// Ran is the result of a wave, possibly partial.
 type Ran struct {
 	Wave *locate.Wave
-	// Failed are the revisions that were not there to be measured, with the reasons.
+	// Failed maps revisions that could not be measured to the reasons.
 	Failed map[int]string
-	// Experiment and Analysis are those of its run; nil where an end of the history is among Failed, so that there was none.
+	// Experiment and Analysis of the run; nil if an end of the history is among Failed, in which case nothing was measured.
 	Experiment *experiment.Experiment
 	Analysis   *analysis.Analysis
 	Ledger     string
 }
 
-// Add adds what a wave found.
+// Add records the result of a wave.
 func (s *Search) Add(ran Ran) error {
 	step := s.Next()
 	if step.Wave == nil || !slices.Equal(step.Wave.Revisions, ran.Wave.Revisions) || step.Wave.Blocks != ran.Wave.Blocks {
-		return fmt.Errorf("the search waits for %+v, and %+v was measured", step.Wave, ran.Wave)
+		return fmt.Errorf("the search waits for wave %+v, but wave %+v was measured", step.Wave, ran.Wave)
 	}
 	s.Done = append(s.Done, locate.Measured{Wave: *ran.Wave, Levels: s.levels(&ran)})
 	s.Ledgers = append(s.Ledgers, ran.Ledger)
@@ -194,8 +198,9 @@ func (s *Search) Add(ran Ran) error {
 	return nil
 }
 
-// levels are those of the revisions of a wave about their mean in each block. What arms have in common goes with it, and the error of one
-// is estimated from all: the sum of the squared errors about a mean has one degree of freedom less than there are arms.
+// levels returns the level of each revision relative to the mean of all in each block. Subtracting the mean removes the common block
+// effect. The error of each level is pooled over all of them, and the sum of squares about a mean has one degree of freedom less than
+// there are arms.
 func (s *Search) levels(ran *Ran) []locate.Level {
 	out := make([]locate.Level, 0, len(ran.Wave.Revisions))
 	if ran.Analysis == nil {
@@ -230,20 +235,20 @@ func (s *Search) levels(ran *Ran) []locate.Level {
 	}
 	for i := range out {
 		if !out[i].Failed {
-			// One that is left alone is about itself, which has no error.
+			// A single arm equals its own mean, so its error is 0.
 			out[i].SE = math.Sqrt(sum / float64(max(1, len(measured)-1)))
 		}
 	}
 	return out
 }
 
-// unmeasured is why the run of a wave has no level of a revision; empty where it has one.
+// unmeasured returns why the run of a wave has no level of a revision, or "".
 func (s *Search) unmeasured(ran *Ran, revision int) string {
 	if why := points.Unanswered(ran.Analysis, Arm(revision)); why != "" {
 		return why
 	}
 	if revision == 0 {
-		return "" // It is the baseline: where it is missing, every other one has no ratio.
+		return "" // The baseline; without it no other revision has a ratio.
 	}
 	if _, err := points.Difference(ran.Experiment, ran.Analysis, s.Key, []string{Arm(revision)}, []string{Arm(0)}); err != nil {
 		return err.Error()
@@ -251,28 +256,28 @@ func (s *Search) unmeasured(ran *Ran, revision int) string {
 	return ""
 }
 
-// Answer is what a search found, for people and programs.
+// Answer is the result of a search.
 type Answer struct {
-	// Culprits in the order of the history. None of them, and Why, is an answer as well.
+	// Culprits in the order of the history. An empty list with Why is a valid answer.
 	Culprits []Culprit `json:"culprits"`
 	Why      string    `json:"why,omitempty"`
-	// Skipped are the revisions that could not be measured.
+	// Skipped lists the revisions that could not be measured.
 	Skipped []Skipped `json:"skipped,omitempty"`
 	Waves   int       `json:"waves"`
 	Ledgers []string  `json:"ledgers,omitempty"`
 }
 
-// Culprit is one commit, or a range of which one did it.
+// Culprit is one commit, or a range of commits that contains it.
 type Culprit struct {
-	// After is the last revision without the change, and At the first one that has it for certain.
+	// After is the last revision without the change, and At the first one that certainly has it.
 	After string `json:"after"`
 	At    string `json:"at"`
-	// Among are the revisions of which one made the change, the last of them At; one is a culprit, more are a range.
+	// Among lists the candidate revisions, the last of them At. One entry is an identified culprit, more are a range.
 	Among       []string `json:"among"`
 	Probability float64  `json:"probability"`
-	// Ratio is the level after the change over that before it, by all revisions of the last wave around it.
+	// Ratio is the level after the change over the level before it, estimated from all adjacent revisions of the last wave.
 	Ratio float64 `json:"ratio"`
-	// Fresh is At over After in the same blocks, which no decision of the search rests on; nil where it has no interval.
+	// Fresh is At over After in the same blocks. It is independent of the decisions of the search; nil if it has no interval.
 	Fresh *Ratio `json:"fresh,omitempty"`
 }
 
@@ -282,11 +287,11 @@ type Skipped struct {
 	Why      string `json:"why"`
 }
 
-// Answer is what a search that has ended found.
+// Answer returns the result of a completed search.
 func (s *Search) Answer() (*Answer, error) {
 	step := s.Next()
 	if step.Wave != nil {
-		return nil, errors.New("the search has not ended: a wave is to be measured")
+		return nil, errors.New("the search has not ended; its next wave is not measured yet")
 	}
 	out := &Answer{Culprits: []Culprit{}, Why: step.Why, Waves: len(s.Done), Ledgers: s.Ledgers}
 	for _, c := range step.Culprits {
@@ -313,10 +318,10 @@ func (s *Search) Answer() (*Answer, error) {
 	return out, nil
 }
 
-// Story is an answer in a line, for the history of a change.
+// Story formats an answer in one line, for the history of a change.
 func (a *Answer) Story() string {
 	if len(a.Culprits) == 0 {
-		return fmt.Sprintf("no culprit was found in %d waves: %s", a.Waves, a.Why)
+		return fmt.Sprintf("found no culprit in %d waves: %s", a.Waves, a.Why)
 	}
 	var parts []string
 	for _, c := range a.Culprits {
@@ -325,7 +330,7 @@ func (a *Answer) Story() string {
 	return strings.Join(parts, "; ")
 }
 
-// Name is the culprit, or the range of which one is.
+// Name formats the culprit or the range that contains it.
 func (c *Culprit) Name() string {
 	if len(c.Among) == 1 {
 		return c.At
@@ -333,7 +338,7 @@ func (c *Culprit) Name() string {
 	return fmt.Sprintf("one of %d revisions after %s up to %s", len(c.Among), c.After, c.At)
 }
 
-// Names of the culprits, the likeliest first.
+// Names of the culprits, most likely first.
 func (a *Answer) Names() []string {
 	sorted := slices.Clone(a.Culprits)
 	slices.SortStableFunc(sorted, func(x, y Culprit) int { return cmp.Compare(y.Probability, x.Probability) })

@@ -332,11 +332,11 @@ func TestTheErrorOfLevels(t *testing.T) {
 
 func TestASearchIsChecked(t *testing.T) {
 	for want, edit := range map[string]func(*Search){
-		"metric is empty":              func(s *Search) { s.Key.Metric = "" },
-		"found 40, and the question":   func(s *Search) { s.Question.Revisions = 3 },
-		"revisions[3]: found no name":  func(s *Search) { s.Revisions[3].Revision = "" },
-		`revisions[3]: found "c2" a s`: func(s *Search) { s.Revisions[3].Revision = "c2" },
-		"blocks: found 0":              func(s *Search) { s.Question.Blocks = 0 },
+		"metric is empty":                 func(s *Search) { s.Key.Metric = "" },
+		"found 40, but the question":      func(s *Search) { s.Question.Revisions = 3 },
+		"revisions[3]: the name is empty": func(s *Search) { s.Revisions[3].Revision = "" },
+		`revisions[3]: found "c2" twice`:  func(s *Search) { s.Revisions[3].Revision = "c2" },
+		"blocks: found 0":                 func(s *Search) { s.Question.Blocks = 0 },
 	} {
 		s := searchOf(40)
 		if err := s.Check(); err != nil {
@@ -378,9 +378,9 @@ func TestTheEndsOfAChange(t *testing.T) {
 		"are the points beside its dates":              {4, 6, []*series.Series{faint, clear}, "latency 0.04 c2 c6", ""},
 		"are those of any series that is there":        {4, 4, []*series.Series{faint}, "throughput -0.02 c2 c4", ""},
 		"are the first two where it may lie at both":   {1, 2, []*series.Series{clear}, "latency 0.04 c1 c2", ""},
-		"are none where it ends a series":              {7, 9, []*series.Series{clear}, "", "no series has points on both sides"},
-		"are none where its series is not there":       {4, 6, nil, "", "no series has points on both sides"},
-		"are none where one revision was on both ends": {1, 1, []*series.Series{clear}, "", "no series has points on both sides"},
+		"are none where it ends a series":              {7, 9, []*series.Series{clear}, "", "no series has comparable points on both sides"},
+		"are none where its series is not there":       {4, 6, nil, "", "no series has comparable points on both sides"},
+		"are none where one revision was on both ends": {1, 1, []*series.Series{clear}, "", "no series has comparable points on both sides"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &change.Change{ID: "x", From: tc.from, To: tc.to, Effects: effects}

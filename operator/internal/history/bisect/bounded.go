@@ -15,42 +15,41 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 )
 
-// Bounded is a search that nobody watches: what it may cost is a part of it, and so is what became of every run of it. It is the same
-// after something was added to it twice.
+// Bounded is an unattended search with its budget and the outcomes of its runs. Adding an outcome is idempotent.
 type Bounded struct {
 	Search Search `json:"search"`
 	Bounds Bounds `json:"bounds"`
-	// Began is when it was opened.
+	// Began is the start time.
 	Began time.Time `json:"began"`
-	// Lost are the runs that measured nothing.
+	// Lost lists the runs without a result.
 	Lost []Lost `json:"lost,omitempty"`
-	// Gone are the revisions that no node could get, with the reasons.
+	// Gone maps revisions whose images could not be pulled to the reasons.
 	Gone map[string]string `json:"gone,omitempty"`
-	// Stopped is why it ended before it was through; empty where it was.
+	// Stopped is the reason for ending early; empty otherwise.
 	Stopped string `json:"stopped,omitempty"`
-	// Answer is what it found, once people were told.
+	// Answer is set after notification.
 	Answer *Answer `json:"answer,omitempty"`
 }
 
-// Bounds are what a search may cost.
+// Bounds is the budget of a search.
 type Bounds struct {
 	Waves int `json:"waves"`
-	// Runs is how many there may be in all, those included that measured nothing.
+	// Runs is the maximum number of runs, failed ones included.
 	Runs int `json:"runs"`
-	// Within is how long after its beginning it starts runs.
+	// Within is the period after Began in which runs may start.
 	Within time.Duration `json:"within"`
 }
 
-// Lost is a run that measured nothing.
+// Lost is a run without a result.
 type Lost struct {
-	// Sequence is its number among the runs of its schedule.
+	// Sequence is the run's number in its schedule.
 	Sequence int64  `json:"sequence"`
 	Why      string `json:"why"`
 }
 
-// Open begins the search for the culprits of a change that was confirmed: one wave where its sides are neighbours, since what confirmed it
-// may have measured later revisions. A search that cannot be made is stopped from its beginning and says why. It is nil where the series
-// has no points on both sides of the change, because they may come. Recorded are revisions in the order in which they were made.
+// Open starts the search for the culprits of a confirmed change. Even if both sides are neighbours, one wave is measured, because the
+// confirming run may have used later revisions. A search that is impossible is returned stopped, with the reason. Open returns nil if the
+// series has no points on both sides of the change, because they may follow. Recorded lists revisions in the order of their creation.
 func Open(c *change.Change, all []*series.Series, recorded []points.Revision, bounds Bounds, now time.Time) *Bounded {
 	ends, err := EndsOf(c, all)
 	if err != nil {
@@ -65,7 +64,7 @@ func Open(c *change.Change, all []*series.Series, recorded []points.Revision, bo
 	err = ends.Same()
 	for _, r := range []points.Revision{ends.Good, ends.Bad} {
 		if err == nil && !assayv1alpha1.Revision(r).WellFormed() {
-			err = fmt.Errorf("image of revision %s: found %q, which cannot be measured again: name one by its digest", r.Revision, r.Image)
+			err = fmt.Errorf("image of revision %s: found %q; only an image with a digest can be measured again", r.Revision, r.Image)
 		}
 	}
 	if err = cmp.Or(err, out.Search.Check()); err != nil {
@@ -74,8 +73,8 @@ func Open(c *change.Change, all []*series.Series, recorded []points.Revision, bo
 	return out
 }
 
-// between are the revisions from one end to the other: those that were recorded where they have both ends in their order, else those that
-// the series has points of. Each is there once.
+// between returns the revisions from one end to the other without duplicates. They are taken from the recorded ones if these contain both
+// ends in order, otherwise from the points of the series.
 func (e *Ends) between(recorded []points.Revision) []points.Revision {
 	at := func(of points.Revision) int {
 		return slices.IndexFunc(recorded, func(r points.Revision) bool { return r.Revision == of.Revision })
@@ -84,7 +83,7 @@ func (e *Ends) between(recorded []points.Revision) []points.Revision {
 	if good, bad := at(e.Good), at(e.Bad); good >= 0 && bad > good {
 		inside = recorded[good+1 : bad]
 	}
-	// The ends are what was measured: a revision that was recorded again may have another image.
+	// Use the measured ends, because a revision that was recorded again may have another image.
 	out, seen := []points.Revision{e.Good}, map[string]bool{e.Good.Revision: true, e.Bad.Revision: true}
 	for _, r := range inside {
 		if !seen[r.Revision] && assayv1alpha1.Revision(r).WellFormed() {
@@ -95,45 +94,45 @@ func (e *Ends) between(recorded []points.Revision) []points.Revision {
 	return append(out, e.Bad)
 }
 
-// allow has the search end in time for the runs that are left: each one that was lost is a wave less where there are few.
+// allow limits the remaining waves to the remaining runs, since each lost run uses up one.
 func (b *Bounded) allow() {
 	b.Search.Question.Waves = min(b.Bounds.Waves, b.Bounds.Runs-len(b.Lost))
 }
 
-// Number is that of the wave that comes next, from 1.
+// Number returns the number of the next wave, from 1.
 func (b *Bounded) Number() int { return len(b.Search.Done) + 1 }
 
-// Late is why no run starts any more at a moment; empty where one may.
+// Late returns why no further run may start at the given time, or "".
 func (b *Bounded) Late(now time.Time) string {
 	if now.Sub(b.Began) <= b.Bounds.Within {
 		return ""
 	}
-	return fmt.Sprintf("it began at %s and was allowed %s", b.Began.UTC().Format(time.RFC3339), b.Bounds.Within)
+	return fmt.Sprintf("its time limit has passed (started %s, allowed %s)", b.Began.UTC().Format(time.RFC3339), b.Bounds.Within)
 }
 
-// Stop ends the search with what it has found.
+// Stop ends the search with its present result.
 func (b *Bounded) Stop(why string) {
 	if b.Search.Next().Wave != nil {
 		b.Stopped, b.Search.Question.Waves = why, len(b.Search.Done)
 	}
 }
 
-// Measured adds what a run measured of the wave that comes next. Of the revisions of the wave it had those whose arms are named.
+// Measured records the run of the next wave. arms names the arms that the run had.
 func (b *Bounded) Measured(arms []string, exp *experiment.Experiment, found *analysis.Analysis, ledger string) error {
 	wave := b.Search.Next().Wave
 	if wave == nil {
-		return errors.New("the search has ended, and waits for no run")
+		return errors.New("the search has ended and expects no run")
 	}
 	failed := map[int]string{}
 	for _, r := range wave.Revisions {
 		if !slices.Contains(arms, Arm(r)) {
-			failed[r] = cmp.Or(b.Gone[b.Search.Revisions[r].Revision], "its image is gone")
+			failed[r] = cmp.Or(b.Gone[b.Search.Revisions[r].Revision], "its image was deleted")
 		}
 	}
 	return b.Search.Add(Ran{Wave: wave, Failed: failed, Experiment: exp, Analysis: found, Ledger: ledger})
 }
 
-// Lose counts a run that measured nothing.
+// Lose records a run without a result.
 func (b *Bounded) Lose(sequence int64, why string) {
 	if b.Stopped != "" || slices.ContainsFunc(b.Lost, func(l Lost) bool { return l.Sequence == sequence }) {
 		return
@@ -142,8 +141,8 @@ func (b *Bounded) Lose(sequence int64, why string) {
 	b.allow()
 }
 
-// PassOver leaves a revision out of the waves to come. Without an end of its history a search is over, so that an end stays, and is asked
-// for again.
+// PassOver excludes a revision from later waves. An end of the history is not excluded, because the search requires both; it is requested
+// again.
 func (b *Bounded) PassOver(revision, why string) {
 	ends := []string{b.Search.Revisions[0].Revision, b.Search.Revisions[len(b.Search.Revisions)-1].Revision}
 	if slices.Contains(ends, revision) {
@@ -155,7 +154,7 @@ func (b *Bounded) PassOver(revision, why string) {
 	b.Gone[revision] = why
 }
 
-// Result is the answer of a search that has ended, and why there is no more of it.
+// Result returns the answer of a completed search, with the reason why it is incomplete.
 func (b *Bounded) Result() (*Answer, error) {
 	out, err := b.Search.Answer()
 	if err != nil {
@@ -166,7 +165,8 @@ func (b *Bounded) Result() (*Answer, error) {
 		case b.Stopped != "":
 			out.Why = b.Stopped
 		case len(b.Lost) > 0 && len(b.Lost)+len(b.Search.Done) >= b.Bounds.Runs:
-			out.Why = fmt.Sprintf("%d runs were allowed, and %d of them measured nothing: the last one because: %s", b.Bounds.Runs, len(b.Lost),
+			out.Why = fmt.Sprintf("the limit of %d runs was reached, and %d of them had no result; reason of the last one: %s",
+				b.Bounds.Runs, len(b.Lost),
 				b.Lost[len(b.Lost)-1].Why)
 		}
 	}

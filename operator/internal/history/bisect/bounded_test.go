@@ -99,7 +99,7 @@ func TestNeighboursAreMeasuredOnce(t *testing.T) {
 		why    string
 	}{
 		"and the second is the culprit":                 {0.04, []string{"c1"}, ""},
-		"and it is none where fresh blocks do not show": {0, nil, "fresh blocks do not show the change"},
+		"and it is none where fresh blocks do not show": {0, nil, "fresh blocks do not reproduce the change"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := boundedOf(2, Bounds{Waves: 6, Runs: 8, Within: time.Hour})
@@ -202,8 +202,8 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 		"with two waves it finds where the commit is":      {1000, Bounds{Waves: 2, Runs: 8}, nil, 0, "one of ", "", 2},
 		"with two runs too":                                {1000, Bounds{Waves: 6, Runs: 2}, nil, 0, "one of ", "", 2},
 		"and where a lost one leaves two":                  {1000, Bounds{Waves: 6, Runs: 3}, []int{2}, 0, "one of ", "", 3},
-		"runs that are all lost end it":                    {40, Bounds{Waves: 6, Runs: 3}, []int{1, 2, 3}, 0, "", "3 runs were allowed, and 3 of them measured nothing: the last one because: run 3 failed", 3},
-		"a run that is lost at the end leaves it no other": {40, Bounds{Waves: 6, Runs: 2}, []int{2}, 0, "", "2 runs were allowed, and 1 of them", 2},
+		"runs that are all lost end it":                    {40, Bounds{Waves: 6, Runs: 3}, []int{1, 2, 3}, 0, "", "the limit of 3 runs was reached, and 3 of them had no result; reason of the last one: run 3 failed", 3},
+		"a run that is lost at the end leaves it no other": {40, Bounds{Waves: 6, Runs: 2}, []int{2}, 0, "", "the limit of 2 runs was reached, and 1 of them", 2},
 		"one that is stopped has not found anything":       {40, Bounds{Waves: 6, Runs: 8}, nil, 1, "", "it was late", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 func TestASearchOfAChangeOfAnySizeStaysWithinItsBounds(t *testing.T) {
 	for name, end := range map[string]func(*Bounded){
 		"it was late": func(b *Bounded) { b.Stop("it was late") },
-		"2 runs were allowed, and 2 of them": func(b *Bounded) {
+		"the limit of 2 runs was reached, and 2 of them": func(b *Bounded) {
 			b.Lose(1, "run 1 failed")
 			b.Lose(2, "run 2 failed")
 		},
@@ -264,7 +264,7 @@ func TestASearchOfAChangeOfAnySizeStaysWithinItsBounds(t *testing.T) {
 func TestASearchHasItsTime(t *testing.T) {
 	b := boundedOf(40, Bounds{Waves: 6, Runs: 8, Within: 2 * time.Hour})
 	for after, want := range map[time.Duration]string{
-		0: "", 2 * time.Hour: "", -time.Hour: "", 2*time.Hour + 1: "it began at 2026-11-23T02:00:00Z and was allowed 2h0m0s",
+		0: "", 2 * time.Hour: "", -time.Hour: "", 2*time.Hour + 1: "its time limit has passed (started 2026-11-23T02:00:00Z, allowed 2h0m0s)",
 	} {
 		if got := b.Late(night.Add(after)); got != want {
 			t.Errorf("%s after its beginning: %q, want %q", after, got, want)
@@ -287,7 +287,7 @@ func TestAWaveIsAddedByItsArms(t *testing.T) {
 	if err := b.Measured(arms, ran.Experiment, ran.Analysis, "ledger"); err != nil {
 		t.Fatal(err)
 	}
-	want := locate.Level{Revision: wave.Revisions[1], Failed: true, Why: "its image is gone"}
+	want := locate.Level{Revision: wave.Revisions[1], Failed: true, Why: "its image was deleted"}
 	if got := b.Search.Done[0].Levels[1]; got != want {
 		t.Errorf("the level is %+v", got)
 	}

@@ -12,17 +12,17 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 )
 
-// Ends are what a history knows of a change: between which revisions it lies, and the series that shows it most clearly.
+// Ends is the interval of revisions that contains a change, and the series that shows it most clearly.
 type Ends struct {
 	Key       series.Key
 	Good, Bad points.Revision
-	// Inside are the revisions that were measured between them, in the order of their points.
+	// Inside lists the revisions measured between the ends, in the order of their points.
 	Inside []points.Revision
-	// Shift is its size, and Between the variance between builds of the series.
+	// Shift is the size of the change, and Between the variance between builds of the series.
 	Shift, Between float64
 }
 
-// EndsOf are those of a change that was confirmed.
+// EndsOf returns the ends of a confirmed change.
 func EndsOf(c *change.Change, all []*series.Series) (*Ends, error) {
 	var out *Ends
 	clearest := -1.0
@@ -32,7 +32,7 @@ func EndsOf(c *change.Change, all []*series.Series) (*Ends, error) {
 			if found := endsIn(c, all[at]); found != nil {
 				out, clearest = found, clear
 				out.Shift = effect.LogRatio
-				// What confirmed the change measured builds beside each other.
+				// The confirming run measured several builds in the same blocks.
 				if effect.Between > 0 {
 					out.Between = min(out.Between, effect.Between)
 				}
@@ -40,21 +40,21 @@ func EndsOf(c *change.Change, all []*series.Series) (*Ends, error) {
 		}
 	}
 	if out == nil {
-		return nil, fmt.Errorf("change %s: no series has points on both sides of runs %d to %d that can be compared: name the ends yourself",
+		return nil, fmt.Errorf("change %s: no series has comparable points on both sides of runs %d to %d; name the ends explicitly",
 			c.ID, c.From, c.To)
 	}
 	return out, nil
 }
 
-// Same is the error of ends that are one revision; nil of others.
+// Same returns an error if both ends are the same revision.
 func (e *Ends) Same() error {
 	if e.Good.Revision != e.Bad.Revision {
 		return nil
 	}
-	return fmt.Errorf("revision %s was measured on both sides of the change: no commit made it", e.Good.Revision)
+	return fmt.Errorf("revision %s was measured on both sides of the change, so no commit caused it", e.Good.Revision)
 }
 
-// endsIn are the points next to the dates of a change, in a segment that has both.
+// endsIn returns the points adjacent to the dates of a change in a segment that has both.
 func endsIn(c *change.Change, s *series.Series) *Ends {
 	for i := range s.Segments {
 		found := s.Segments[i].Points
@@ -63,7 +63,7 @@ func endsIn(c *change.Change, s *series.Series) *Ends {
 		if after < 1 {
 			continue
 		}
-		// A change that may lie at the very first point has that one before it.
+		// If the change may be at the first point, that point is used as the lower end.
 		good := max(0, before)
 		out := &Ends{Key: s.Key, Good: points.RevisionOf(found[good]), Bad: points.RevisionOf(found[after]), Between: betweenBuilds(found)}
 		for _, p := range found[good+1 : after] {
@@ -74,7 +74,8 @@ func endsIn(c *change.Change, s *series.Series) *Ends {
 	return nil
 }
 
-// betweenBuilds is the variance between builds that the points of a segment show; of few points that of the rehearsals.
+// betweenBuilds estimates the variance between builds from the points of a segment, or returns the rehearsals' value if there are few
+// points.
 func betweenBuilds(found []series.Point) float64 {
 	const enough = 10
 	if len(found) < enough {
@@ -87,7 +88,7 @@ func betweenBuilds(found []series.Point) float64 {
 	return detect.BetweenAtMost(observations)
 }
 
-// BetweenBuilds is the variance between builds in the newest segment of a series.
+// BetweenBuilds estimates the variance between builds from the newest segment of a series.
 func BetweenBuilds(s *series.Series) float64 {
 	if s.Current() == nil {
 		return Layout * Layout
@@ -95,7 +96,7 @@ func BetweenBuilds(s *series.Series) float64 {
 	return betweenBuilds(s.Current().Points)
 }
 
-// Question is the search that the ends of a change ask for.
+// Question returns the search between the ends of a change.
 func (e *Ends) Question(revisions int) locate.Question {
 	out := Defaults(revisions)
 	out.Shift, out.Between = e.Shift, e.Between

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Sighting is what a detector says of one series, in numbers of the schedule's runs.
+// Sighting is a detector's result for one series. Dates are sequence numbers of the schedule's runs.
 type Sighting struct {
 	Project string
 	Effect  Effect
-	// From, First and To are the dates, and Newest is the newest run that it was seen with.
+	// From, First and To date the change, and Newest is the newest run in the data.
 	From, First, To, Newest int64
 }
 
@@ -21,18 +21,17 @@ type Book struct {
 	Changes []Change `json:"changes"`
 }
 
-// longestID is what the name of a change has room for, in a status and in metrics.
+// longestID is the maximum length of a change's name in a status and in metrics.
 const longestID = 64
 
-// Check reports a change whose dates are in no order: whoever looks for the points on both sides of it finds none between them. Nor is
-// there one that fewer than no runs tried.
+// Check rejects a change whose dates are not in order, because no points could lie on both sides of it, and a negative number of runs.
 func (b Book) Check() error {
 	for i := range b.Changes {
 		switch c := &b.Changes[i]; {
 		case len(c.ID) > longestID:
 			return fmt.Errorf("changes[%d]: id: found %d bytes; at most %d are allowed", i, len(c.ID), longestID)
 		case c.From > c.To:
-			return fmt.Errorf("change %q: found it after run %d and by run %d; the first one is not above the second", c.ID, c.From, c.To)
+			return fmt.Errorf("change %q: from is run %d and to is run %d; from may not exceed to", c.ID, c.From, c.To)
 		case c.Runs < 0:
 			return fmt.Errorf("change %q: runs: found %d; 0 or more are allowed", c.ID, c.Runs)
 		}
@@ -40,9 +39,9 @@ func (b Book) Check() error {
 	return nil
 }
 
-// See adds what was seen. A sighting whose dates overlap with those of a change is of that change: so it keeps its identity, state and
-// acknowledgement when more data dates it anew, and several series that move at once are one change. The order of sightings does
-// not matter, and seeing the same again changes nothing.
+// See adds sightings. A sighting whose dates overlap with those of a change belongs to that change, so that it retains its identity, state
+// and acknowledgement when more data changes its dates, and several series that move together are one change. The order of sightings is
+// irrelevant, and repeating one is a no-op.
 func (b Book) See(sightings []Sighting, at time.Time) Book {
 	out := Book{slices.Clone(b.Changes)}
 	sorted := slices.Clone(sightings)
@@ -60,7 +59,7 @@ func (b Book) See(sightings []Sighting, at time.Time) Book {
 	return out
 }
 
-// match is the change that a sighting is of: of those it overlaps with, the one whose date is nearest.
+// match returns the index of the change that a sighting belongs to. If several overlap, the nearest date wins.
 func (b Book) match(s Sighting) int {
 	best := -1
 	for i := range b.Changes {
@@ -85,20 +84,20 @@ func suspected(s Sighting, at time.Time) Change {
 	}
 }
 
-// seen is a change with one more sighting.
+// seen adds a sighting to a change.
 func (c Change) seen(s Sighting, at time.Time) Change {
 	c.Effects = slices.Clone(c.Effects)
 	switch i := slices.IndexFunc(c.Effects, func(e Effect) bool { return e.Series == s.Effect.Series }); {
 	case i < 0:
 		c.Effects = append(c.Effects, s.Effect)
-	case !c.Known(): // What a confirming run measured says more than points do.
+	case !c.Known(): // The estimate of a confirming run is more precise than that of points.
 		c.Effects[i] = s.Effect
 	}
 	slices.SortFunc(c.Effects, func(a, b Effect) int { return cmp.Compare(a.Series, b.Series) })
-	// What all sightings agree on: a chain of overlaps does not grow.
+	// Use the intersection, so that a chain of overlapping sightings does not widen the interval.
 	c.From, c.To = max(c.From, s.From), min(c.To, s.To)
 	c.First = min(max(s.First, c.From), c.To)
-	// A run refuted it, and a later one suspects again. A person's word stands.
+	// A refuted change is suspected again if there is newer data. A person's decision is not overridden.
 	if c.State == Invalid && s.Newest > c.Raised && !c.decidedByPerson() {
 		c.State, c.Raised = Suspected, s.Newest
 		again := Event{At: at, Who: "detector", Why: "the level of " + s.Effect.Series + " moved again", To: Suspected}
@@ -107,7 +106,7 @@ func (c Change) seen(s Sighting, at time.Time) Change {
 	return c
 }
 
-// Replace puts a change in the place of the one with its identity.
+// Replace replaces the change with the same identity.
 func (b Book) Replace(c Change) Book {
 	out := Book{slices.Clone(b.Changes)}
 	for i := range out.Changes {
@@ -118,21 +117,20 @@ func (b Book) Replace(c Change) Book {
 	return out
 }
 
-// Alert is what people are notified of.
+// Alert is a notification.
 type Alert struct {
-	// Change is its identity; empty for a series that fell silent.
+	// Change is the identity; empty for a series without recent points.
 	Change string
 	Series []string
-	// Improvement is alerted like a regression, and is none.
+	// Improvement marks an alert about an improvement instead of a regression.
 	Improvement bool
-	// Why is what moved, by how much, and in which run that was found: for people alone.
+	// Why describes size and direction of the change and the run that found it, as text.
 	Why string `json:"-"`
-	// Since is when a series that fell silent had its last point.
+	// Since is the time of the last point of a series without recent points.
 	Since time.Time
 }
 
-// Pending are the alerts that are due: a change is alerted once it is confirmed, and a suspicion never. One that somebody has acknowledged
-// needs none.
+// Pending returns the due alerts. Only confirmed changes without an acknowledgement are alerted.
 func (b Book) Pending() []Alert {
 	var out []Alert
 	for i := range b.Changes {
@@ -149,8 +147,8 @@ func (b Book) Pending() []Alert {
 	return out
 }
 
-// Told is the book in which these alerts were given. Whoever gives an alert in a way that can be repeated does so before that: then none is
-// lost, whenever they are interrupted.
+// Told returns the book with these alerts marked as sent. Callers send idempotently before they store the book, so that no alert is lost
+// on a crash.
 func (b Book) Told(alerts []Alert, at time.Time) Book {
 	out := Book{slices.Clone(b.Changes)}
 	for i := range out.Changes {
@@ -162,14 +160,14 @@ func (b Book) Told(alerts []Alert, at time.Time) Book {
 	return out
 }
 
-// Alerts are those that are due, and the book in which they were given.
+// Alerts returns the due alerts, and the book in which they are marked as sent.
 func (b Book) Alerts(at time.Time) ([]Alert, Book) {
 	due := b.Pending()
 	return due, b.Told(due, at)
 }
 
-// Silence is the alert of a series that should have a point every so often and has had none for three times as long; nil while it has.
-// A clock that says that the last point is yet to come is no reason.
+// Silence returns an alert if a series has had no point for three times its interval, otherwise nil. A last point in the future, caused by
+// clock skew, raises no alert.
 func Silence(series string, last time.Time, every time.Duration, now time.Time) *Alert {
 	const missed = 3
 	if every > math.MaxInt64/missed || now.Sub(last) <= missed*every {

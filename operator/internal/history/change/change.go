@@ -1,5 +1,5 @@
-// Package change is the life of a change: a suspicion that asks for a confirming run, a change that people hear of once, and what they
-// decided about it. Nothing here measures, waits or sends; it says what is to be done.
+// Package change implements the life cycle of a change: a suspicion that requires a confirming run, a confirmed change that is alerted
+// once, and the decisions of people about it. The package is pure and returns the actions to take.
 package change
 
 import (
@@ -14,7 +14,7 @@ import (
 // State of a change.
 type State string
 
-// States. The last four are ends.
+// States. The last four are final.
 const (
 	Suspected      State = "Suspected"
 	Confirmed      State = "Confirmed"
@@ -26,10 +26,10 @@ const (
 	Infrastructure State = "Infrastructure"
 )
 
-// States are all of them, in the order of a change's life.
+// States lists all states in the order of a change's life cycle.
 var States = []State{Suspected, Confirmed, Locating, Located, Fixed, Accepted, Invalid, Infrastructure}
 
-// next are the states that may follow. An end may be taken back, by a person.
+// next lists the allowed transitions. A person may revert a final state.
 var next = map[State][]State{
 	Suspected:      {Confirmed, Invalid},
 	Confirmed:      {Locating, Located, Fixed, Accepted, Invalid, Infrastructure},
@@ -41,12 +41,12 @@ var next = map[State][]State{
 	Infrastructure: {Confirmed},
 }
 
-// Ended reports whether nothing more is done about a change in this state.
+// Ended reports whether the state is final.
 func (s State) Ended() bool {
 	return s == Fixed || s == Accepted || s == Invalid || s == Infrastructure
 }
 
-// Event is something that happened to a change.
+// Event is an entry in the history of a change.
 type Event struct {
 	At time.Time `json:"at"`
 	// Who is a person, or the run that decided; Person distinguishes them.
@@ -58,63 +58,64 @@ type Event struct {
 
 // Effect of a change on one series.
 type Effect struct {
-	// Series is the identity of its key.
+	// Series is the identity of the series' key.
 	Series string `json:"series"`
-	// LogRatio is how far its level moved, with its standard error.
+	// LogRatio is the shift of the level, with its standard error.
 	LogRatio float64 `json:"logRatio"`
 	SE       float64 `json:"se"`
-	// Between is the variance between builds that a confirming run was judged with; 0 where none was.
+	// Between is the variance between builds that was used for a confirming run; 0 without one.
 	Between float64 `json:"between,omitempty"`
-	// Worse reports whether the move is for the worse: that depends on the metric.
+	// Worse reports whether the shift is a regression, which depends on the metric.
 	Worse bool `json:"worse"`
 }
 
-// Change is one cause, however many series show it.
+// Change is one cause. Several series may show it.
 type Change struct {
-	// ID is made once, of what was known when it was first suspected, and stays.
+	// ID is derived from the first suspicion and never changes.
 	ID      string `json:"id"`
 	Project string `json:"project"`
-	// From and To bound the number of the first run after the change, and First is the most likely one. More data makes them narrower.
+	// From and To bound the number of the first run after the change, and First is the most likely one. More data narrows the interval.
 	From  int64 `json:"from"`
 	First int64 `json:"first"`
 	To    int64 `json:"to"`
-	// Raised is the number of the newest run when it was last suspected.
+	// Raised is the number of the newest run at the latest suspicion.
 	Raised int64 `json:"raised"`
-	// Runs is how many confirming runs of this suspicion decided nothing, and Tried the number of the newest run at the last of them.
+	// Runs counts the undecided confirming runs of this suspicion, and Tried is the number of the newest run at the last of them.
 	Runs  int   `json:"runs,omitempty"`
 	Tried int64 `json:"tried,omitempty"`
-	// Refuted is the number of the newest run when a confirming run refuted the suspicion: what lies before is not looked at again.
+	// Refuted is the number of the newest run when a confirming run refuted the suspicion. Earlier points are not searched again.
 	Refuted int64    `json:"refuted,omitempty"`
 	State   State    `json:"state"`
 	Effects []Effect `json:"effects"`
 	History []Event  `json:"history"`
-	// Acknowledged is who took notice, and Alerted when people were notified; nil until then.
+	// Acknowledged is the acknowledgement, and Alerted the time of the notification; nil before that.
 	Acknowledged *Event     `json:"acknowledged,omitempty"`
 	Alerted      *time.Time `json:"alerted,omitempty"`
-	// Culprits are what was located, the most likely first.
+	// Culprits are the located revisions, most likely first.
 	Culprits []string `json:"culprits,omitempty"`
 }
 
-// Move takes a change to another state, and says who did and why.
+// Move changes the state, and records author and reason.
 func (c Change) Move(e Event) (Change, error) {
 	allowed := next[c.State]
 	switch {
 	case !slices.Contains(allowed, e.To):
 		return c, fmt.Errorf("change %s: state: found %q, which cannot follow %s; allowed are %s", c.ID, e.To, c.State, names(allowed))
 	case e.Who == "" || e.Why == "":
-		return c, fmt.Errorf("change %s: who %q and why %q: both are kept with a change, name them", c.ID, e.Who, e.Why)
+		return c, fmt.Errorf("change %s: who is %q and why is %q; both are required", c.ID, e.Who, e.Why)
 	case c.State.Ended() && e.To == Confirmed && !e.Person:
-		return c, fmt.Errorf("change %s: state: %s is an end, which only a person takes back; %q is none", c.ID, c.State, e.Who)
+		return c, fmt.Errorf("change %s: state: %s is final; only a person may revert it, and %q is not a person", c.ID, c.State, e.Who)
 	}
 	c.State, c.History = e.To, append(slices.Clone(c.History), e)
 	return c, nil
 }
 
-// Judged is a suspicion after a confirming run, of a series whose newest run had this number. Effects that the run measured are now what it
-// measured.
+// Judged applies the outcome of a confirming run of a series whose newest run has the given number. Measured effects replace those of the
+// detector.
 func (c Change) Judged(outcome Outcome, measured []Effect, newest int64, e Event) (Change, error) {
 	if c.State != Suspected {
-		return c, fmt.Errorf("change %s: state: found %q; a confirming run decides about a suspicion only, and somebody decided before it", c.ID,
+		return c, fmt.Errorf("change %s: state: found %q; a confirming run applies to a suspicion only, and this one was decided "+
+			"before", c.ID,
 			c.State)
 	}
 	switch outcome {
@@ -140,7 +141,7 @@ func (c Change) Judged(outcome Outcome, measured []Effect, newest int64, e Event
 	return out, nil
 }
 
-// Sought is a change that is being searched for its culprits. One that is so already stays as it is.
+// Sought moves a change to Locating. It is a no-op if the change is in that state already.
 func (c Change) Sought(e Event) (Change, error) {
 	if c.State == Locating {
 		return c, nil
@@ -149,8 +150,8 @@ func (c Change) Sought(e Event) (Change, error) {
 	return c.Move(e)
 }
 
-// Searched is a change after that search: with culprits it is Located, without any it is Confirmed as before. What a person decided
-// meanwhile stands, and the culprits are kept with it all the same.
+// Searched applies the result of the search. With culprits the change is Located, without any it returns to Confirmed. A decision that a
+// person made meanwhile is retained, and the culprits are stored with it.
 func (c Change) Searched(culprits []string, e Event) (Change, error) {
 	if len(culprits) > 0 {
 		c.Culprits = slices.Clone(culprits)
@@ -164,8 +165,8 @@ func (c Change) Searched(culprits []string, e Event) (Change, error) {
 	return c.Move(e)
 }
 
-// Fade takes a series out of a suspicion that it gives no reason for any more. A suspicion that no series gives reason for is over: nothing
-// was measured against it, so that it may be suspected again.
+// Fade removes a series that no longer supports a suspicion. A suspicion without any series ends. It can be raised again, because it was
+// not refuted by a measurement.
 func (c Change) Fade(series, why string, at time.Time) (Change, error) {
 	if c.State != Suspected {
 		return c, nil
@@ -179,21 +180,21 @@ func (c Change) Fade(series, why string, at time.Time) (Change, error) {
 	return c.Move(Event{At: at, Who: "detector", Why: why, To: Invalid})
 }
 
-// Known reports whether the level of its series moved, as far as is known: a suspicion has shown nothing yet, and a run that refuted one
-// has shown that it did not. What a person calls Invalid moved, for a reason that is of no interest.
+// Known reports whether the shift of the level is established. It is false for suspicions and for refuted ones. It is true for changes
+// that a person marked Invalid, because the level did shift.
 func (c Change) Known() bool {
 	return c.State != Suspected && (c.State != Invalid || c.decidedByPerson())
 }
 
-// Concerns reports whether a series is among those that it moved.
+// Concerns reports whether the change affects a series.
 func (c Change) Concerns(series string) bool {
 	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Series == series })
 }
 
-// Acknowledge records that somebody took notice. It stays, whatever is computed later.
+// Acknowledge records an acknowledgement, which later computations retain.
 func (c Change) Acknowledge(e Event) (Change, error) {
 	if e.Who == "" {
-		return c, fmt.Errorf("change %s: who is empty: an acknowledgement names a person", c.ID)
+		return c, fmt.Errorf("change %s: who is empty; an acknowledgement must name a person", c.ID)
 	}
 	if c.Acknowledged == nil {
 		c.Acknowledged = &e
@@ -201,17 +202,17 @@ func (c Change) Acknowledge(e Event) (Change, error) {
 	return c, nil
 }
 
-// Open reports whether a change waits for somebody: it was confirmed, and nobody has taken notice of it or decided.
+// Open reports whether a change awaits a person: it is confirmed, but neither acknowledged nor decided.
 func (c Change) Open() bool {
 	return c.State != Suspected && !c.State.Ended() && c.Acknowledged == nil
 }
 
-// Regression reports whether any series is worse for it. A change that is none is an improvement.
+// Regression reports whether any series regressed. Otherwise the change is an improvement.
 func (c Change) Regression() bool {
 	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Worse })
 }
 
-// Direction is what people call it.
+// Direction returns "regression" or "improvement" as text.
 func (c Change) Direction() string {
 	if c.Regression() {
 		return "regression"
@@ -219,7 +220,7 @@ func (c Change) Direction() string {
 	return "improvement"
 }
 
-// Last is its newest event; none where whoever wrote the book left all out.
+// Last returns the newest event, or the zero value if the book has no events.
 func (c Change) Last() Event {
 	if len(c.History) == 0 {
 		return Event{}
@@ -227,7 +228,7 @@ func (c Change) Last() Event {
 	return c.History[len(c.History)-1]
 }
 
-// decidedByPerson reports whether the state is a person's word.
+// decidedByPerson reports whether a person set the present state.
 func (c Change) decidedByPerson() bool {
 	return c.Last().Person
 }
@@ -240,7 +241,7 @@ func names(states []State) string {
 	return strings.Join(out, ", ")
 }
 
-// identity of a change that is suspected for the first time.
+// identity derives the ID of a change from its first suspicion.
 func identity(s Sighting) string {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%d:%s,%s,%d,%d", len(s.Project), s.Project, s.Effect.Series, s.Newest, s.First)))
 	return hex.EncodeToString(sum[:6])

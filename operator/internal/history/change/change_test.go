@@ -177,9 +177,9 @@ func TestOnlyTheseStatesFollowEachOther(t *testing.T) {
 		}
 	}
 	for want, e := range map[string]Event{
-		"cannot follow Fixed; allowed are Confirmed":                       {Who: "ada", Person: true, Why: "w", To: Located},
-		"both are kept with a change":                                      {Who: "ada", Person: true, To: Confirmed},
-		"Fixed is an end, which only a person takes back; \"run\" is none": {Who: "run", Why: "w", To: Confirmed},
+		"cannot follow Fixed; allowed are Confirmed": {Who: "ada", Person: true, Why: "w", To: Located},
+		"both are required":                          {Who: "ada", Person: true, To: Confirmed},
+		"Fixed is final; only a person may revert it, and \"run\" is not a person": {Who: "run", Why: "w", To: Confirmed},
 	} {
 		if _, err := (Change{ID: "c", State: Fixed}).Move(e); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

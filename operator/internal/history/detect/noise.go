@@ -1,5 +1,6 @@
-// Package detect reports when a series changed: online, for the newest point, with a promise on how often that is wrong however long it
-// runs, and offline, with an interval for every date and a promise that holds for all of them at once.
+// Package detect detects changes of a series. The online detector judges the newest point with a bound on the average run length between
+// false alarms. The offline detector gives an interval for the date of every change, with a bound on the probability that any of them is
+// wrong.
 package detect
 
 import (
@@ -11,23 +12,23 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Observation is a point of a series: a logarithm of a ratio, its standard error and the degrees of freedom of that.
+// Observation is a point of a series: a log ratio, its standard error and degrees of freedom.
 type Observation struct {
 	Y, SE, DF float64
 }
 
-// Noise is why points that measure the same thing differ.
+// Noise describes why points of the same level differ.
 type Noise struct {
-	// Within are the variances of the points by their own blocks.
+	// Within are the variances of the points estimated from their blocks.
 	Within []float64
-	// Between is the variance of points beyond that: layout of a build, state of a machine, a run's own luck.
+	// Between is the additional variance between points, caused by build layout, machine state and other effects of a run.
 	Between float64
 }
 
-// Variance of a point.
+// Variance of point i.
 func (n Noise) Variance(i int) float64 { return n.Within[i] + n.Between }
 
-// NoiseOf estimates it. Changes of the level do not count as noise, because only neighbours are compared, and by their median.
+// NoiseOf estimates the noise. Level changes do not inflate it, because only neighbours are compared, by their median.
 func NoiseOf(points []Observation) Noise {
 	within, tails := moderated(points)
 	out := Noise{Within: within}
@@ -40,7 +41,8 @@ func NoiseOf(points []Observation) Noise {
 	return out
 }
 
-// between is the variance between points that explains how far apart neighbours are: their scale falls as it grows, and is then 1.
+// between returns the variance between points for which the scaled differences of neighbours have scale 1. The scale falls as the variance
+// grows.
 func between(points []Observation, out Noise) float64 {
 	low, high := 0.0, 0.0
 	for _, x := range differences(points, Noise{Within: make([]float64, len(points)), Between: 0.5}) {
@@ -57,8 +59,8 @@ func between(points []Observation, out Noise) float64 {
 	return high
 }
 
-// BetweenAtMost is a variance between points that the true one is above once in ten times: from few points it is not known, and from
-// two it may be anything.
+// BetweenAtMost returns an upper bound of the variance between points that the true one exceeds with probability 0.1. With few points the
+// estimate is uncertain, and with two it is arbitrary.
 func BetweenAtMost(points []Observation) float64 {
 	if len(points) > reach {
 		points = points[len(points)-reach:]
@@ -68,20 +70,19 @@ func BetweenAtMost(points []Observation) float64 {
 	}
 	noise := NoiseOf(points)
 	within := stat.Mean(noise.Within, nil)
-	// The median absolute difference is as good as an estimate from this share of the points (Rousseeuw, Croux 1993, Journal of the American
-	// Statistical Association 88:1273).
+	// efficiency: the median absolute difference is as precise as an estimate from this share of the points (Rousseeuw, Croux 1993,
+	// Journal of the American Statistical Association 88:1273).
 	const efficiency = 0.37
 	return Spread{within + noise.Between, within, efficiency * float64(len(points)-1)}.BetweenAtMost(0.1)
 }
 
-// Spread is how far apart levels are of which nothing says that they differ.
+// Spread is the variation of levels that are expected to be equal.
 type Spread struct {
-	// Variance is that of the levels, Within the share of it that is the error of each, and DF how many degrees of freedom it has: 0 of levels
-	// that have nothing beside them.
+	// Variance is that of the levels, Within their mean error variance, and DF the degrees of freedom; 0 for levels without a companion.
 	Variance, Within, DF float64
 }
 
-// Sides is the spread of the levels about the mean of their own side, by the deviation of each from that mean and its standard error.
+// Sides estimates the spread of levels about the mean of their side. Inputs are each deviation from that mean and its standard error.
 func Sides(sides ...[]Observation) Spread {
 	var out Spread
 	count := 0.0
@@ -104,8 +105,8 @@ func Sides(sides ...[]Observation) Spread {
 	return out
 }
 
-// BetweenAtMost is a variance between levels, beyond their errors, that the true one is above with a probability. It is never 0: no number
-// of levels shows that.
+// BetweenAtMost returns an upper bound of the variance between levels beyond their errors, which the true one exceeds with probability
+// aside. It is never 0, because no finite sample shows that.
 func (s Spread) BetweenAtMost(aside float64) float64 {
 	if s.DF <= 0 {
 		return math.Inf(1)
@@ -114,7 +115,7 @@ func (s Spread) BetweenAtMost(aside float64) float64 {
 	return max(least, s.Variance*s.DF/distuv.ChiSquared{K: s.DF}.Quantile(aside)-s.Within)
 }
 
-// differences of neighbours in units of their standard deviation.
+// differences returns differences of neighbours in units of their standard deviation.
 func differences(points []Observation, noise Noise) []float64 {
 	out := make([]float64, len(points)-1)
 	for i := range out {
@@ -125,13 +126,13 @@ func differences(points []Observation, noise Noise) []float64 {
 	return out
 }
 
-// scale is how many times as far apart neighbours are as the noise says, by the median absolute difference: half of the neighbours may be
-// on two sides of a change.
+// scale returns the ratio of observed to expected differences of neighbours, by the median absolute difference. Up to half of the pairs
+// may span a change.
 func scale(points []Observation, noise Noise) float64 {
 	return medianScale(differences(points, noise))
 }
 
-// medianScale makes the median of absolute values a standard deviation, if they are normal.
+// medianScale converts the median of absolute values into a standard deviation, assuming normal values.
 func medianScale(absolute []float64) float64 {
 	const normal = 1.482602218505602
 	middle := len(absolute) / 2
@@ -142,7 +143,7 @@ func medianScale(absolute []float64) float64 {
 	return normal * median
 }
 
-// selectNth partitions values so that the one with index n is where sorting would put it, and returns it (Hoare 1961, Communications of
+// selectNth partially sorts values so that the one with index n is in its sorted position, and returns it (Hoare 1961, Communications of
 // the ACM 4:321).
 func selectNth(values []float64, n int) float64 {
 	low, high := 0, len(values)-1
@@ -173,12 +174,11 @@ func selectNth(values []float64, n int) float64 {
 	return values[n]
 }
 
-// moderated are the points' variances. Those of single blocks are drawn towards those of all points as far as they agree (Smyth 2004,
-// Statistical Applications in Genetics and Molecular Biology 3:3): a standard error from ten blocks is itself uncertain by a quarter, and
-// weighting by it as it is would believe those points most whose error came out too small. One that came out larger is believed: a night
-// may have been noisier than the others.
+// moderated returns the points' variances. Block variances are shrunk towards the common one as far as they agree (Smyth 2004, Statistical
+// Applications in Genetics and Molecular Biology 3:3). A standard error from ten blocks has an uncertainty of a quarter, and unshrunk
+// weights would favour points whose error is underestimated. Larger variances are retained, because the noise of a night may be higher.
 //
-// Tails are how much larger they have to be taken where one point alone decides.
+// Tails are the factors by which the variances grow where one point alone decides.
 func moderated(points []Observation) (out, tails []float64) {
 	out, tails = make([]float64, len(points)), make([]float64, len(points))
 	var logs, trigammas []float64
@@ -214,8 +214,8 @@ func moderated(points []Observation) (out, tails []float64) {
 	return out, tails
 }
 
-// tail is how much more variance a normal point needs to be as far out, once in ten thousand times, as one whose variance is itself
-// estimated with so many degrees of freedom. Where a search goes over thousands of points, that is where it is decided.
+// tail returns the variance factor that gives a normal point the same 1e-4 quantile as a t-distributed one with df degrees of freedom. A
+// search over thousands of points is decided at this quantile.
 func tail(df float64, known map[float64]float64) float64 {
 	const rare = 1e-4
 	factor, ok := known[df]
@@ -230,13 +230,13 @@ func tail(df float64, known map[float64]float64) float64 {
 	return factor
 }
 
-// ofBlock is the variance of one block of a point.
+// ofBlock returns the variance of one block of a point.
 func ofBlock(p Observation) float64 { return p.SE * p.SE * (p.DF + 1) }
 
-// trigamma is the derivative of the digamma function, which is Hurwitz' zeta function of 2.
+// trigamma is the derivative of the digamma function, computed as Hurwitz' zeta function of 2.
 func trigamma(x float64) float64 { return mathext.Zeta(2, x) }
 
-// trigammaInverse by bisection: trigamma falls from infinity to 0.
+// trigammaInverse uses bisection; trigamma falls monotonically from infinity to 0.
 func trigammaInverse(y float64) float64 {
 	low, high := 1e-8, 1e8
 	for range 100 {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// nullDraws are series without a change, drawn once for each length and always the same.
+// nullDraws is the number of simulated series without a change per length. The seed is fixed.
 const nullDraws = 2000
 
 var (
@@ -15,8 +15,8 @@ var (
 	nullMaxima = map[int][]float64{}
 )
 
-// nullQuantile is what the largest standardised mean of any part of a series of n points without a change stays below with probability
-// 1-alpha, in units of the scale that is estimated from the same points. Between the lengths that are drawn the larger one counts.
+// nullQuantile returns the 1-alpha quantile of the largest standardised mean of any part of a series of n points without a change, in
+// units of the scale estimated from the same points. For a length between two simulated ones, the larger quantile is used.
 func nullQuantile(n int, alpha float64) float64 {
 	below := shortest
 	above := below

@@ -7,13 +7,14 @@ import (
 
 // Offline dates the changes of a series.
 //
-// It is narrowest significance pursuit (Fryzlewicz 2024, Journal of the American Statistical Association 119:1633) for a level that
-// jumps: the shortest stretches of points that one level does not explain, one after the other. A stretch is explained by the levels that
-// lie in the intervals of all its parts at once (as in Frick, Munk, Sieling 2014, Journal of the Royal Statistical Society B 76:495). How
-// wide these are is simulated, with the scale of the noise estimated as it is from the series, so that the promise covers the search over
-// all parts of all stretches: with probability 1-Alpha every interval that is given holds a change. The same points give the same dates.
+// It implements narrowest significance pursuit (Fryzlewicz 2024, Journal of the American Statistical Association 119:1633) for a piecewise
+// constant level: it repeatedly selects the shortest stretch of points that is inconsistent with a single level. A level is consistent
+// with a stretch if it lies in the intervals of all its parts (as in Frick, Munk, Sieling 2014, Journal of the Royal Statistical Society B
+// 76:495). The width of the intervals is simulated, with the noise scale estimated as from the series, so that the error probability
+// covers the search over all parts of all stretches. With probability 1-Alpha every reported interval contains a change. The result is
+// deterministic.
 type Offline struct {
-	// Alpha is the probability that any interval of a series has no change in it.
+	// Alpha is the probability that any reported interval of a series contains no change.
 	Alpha float64
 }
 
@@ -21,17 +22,17 @@ type Offline struct {
 type Dated struct {
 	// From and To are the first and last point that can be the first one after the change, and At the most likely.
 	From, At, To int
-	// Shift is how far the level moved, between this change and its neighbours, and SE its standard error.
+	// Shift is the difference of the levels on both sides, up to the neighbouring changes, and SE its standard error.
 	Shift, SE float64
 }
 
-// Changes of a series, in order.
+// Changes returns the changes of a series, in order.
 func (o Offline) Changes(points []Observation) []Dated {
 	if len(points) < shortest {
 		return nil
 	}
 	noise := NoiseOf(points)
-	// Points cannot vary less than their standard errors say.
+	// The variance of points is at least that of their standard errors.
 	unit := max(1, scale(points, noise))
 	stretches := unexplained(points, noise, unit*nullQuantile(len(points), o.Alpha))
 	chosen := pursue(stretches, 0, len(points)-1)
@@ -50,13 +51,13 @@ func (o Offline) Changes(points []Observation) []Dated {
 	return out
 }
 
-// shortest series that anything can be said of: two levels, and noise to compare them with.
+// shortest is the minimum length of a series to analyze: two levels with two points each.
 const shortest = 4
 
-// stretch of points from first to last, with both.
+// stretch of points from first to last, inclusive.
 type stretch struct{ first, last int }
 
-// weighted are the sums of the weights, and of the weighted distances from the first point, of as many points as their index says.
+// weighted returns prefix sums of the weights and of the weighted distances from the first point.
 func weighted(points []Observation, noise Noise) (weights, values []float64) {
 	weights, values = make([]float64, len(points)+1), make([]float64, len(points)+1)
 	exact := 0.0
@@ -70,11 +71,11 @@ func weighted(points []Observation, noise Noise) (weights, values []float64) {
 	return weights, values
 }
 
-// unexplained are, for each last point, the shortest stretches up to it that no single level explains.
+// unexplained returns, for each last point, the shortest stretch up to it that no single level fits.
 func unexplained(points []Observation, noise Noise, halfWidth float64) []stretch {
 	n := len(points)
 	weights, values := weighted(points, noise)
-	// floors and ceilings bound the levels that explain the parts from begin to the current last point, by the lengths of these.
+	// floors and ceilings bound the levels that fit the parts from begin to the current last point, indexed by part length.
 	var floors, ceilings []bounds
 	var out []stretch
 	begin := 0
@@ -86,7 +87,7 @@ func unexplained(points []Observation, noise Noise, halfWidth float64) []stretch
 			s := last + 1 - length
 			w := weights[last+1] - weights[s]
 			center, half := (values[last+1]-values[s])/w, halfWidth/math.Sqrt(w)
-			// The highest floor is the lowest of what is below it.
+			// The highest floor is the lowest of the negated ones.
 			floors[k], ceilings[k] = floors[k].with(s, half-center), ceilings[k].with(s, center+half)
 		}
 		first := -1
@@ -96,7 +97,7 @@ func unexplained(points []Observation, noise Noise, halfWidth float64) []stretch
 				floors[k], ceilings[k] = floors[k].after(begin), ceilings[k].after(begin)
 			}
 		}
-		// A stretch that begins earlier has this one in it, now and for every later last point.
+		// A stretch that begins earlier contains this one, now and for every later last point.
 		if first >= 0 {
 			out = append(out, stretch{first, last})
 		}
@@ -104,7 +105,8 @@ func unexplained(points []Observation, noise Noise, halfWidth float64) []stretch
 	return out
 }
 
-// bounds are those of the parts of one length, by their first points: of each the lowest that comes with it or after it, so that both rise.
+// bounds is a monotonic queue of the bounds of the parts of one length, ordered by first point. Each entry is the minimum of itself and
+// the later ones, so both fields increase.
 type bounds []bound
 
 type bound struct {
@@ -120,7 +122,7 @@ func (b bounds) with(first int, at float64) bounds {
 	return append(b, bound{first, at})
 }
 
-// after leaves out the part that begins at a point.
+// after removes the part that begins at a point.
 func (b bounds) after(first int) bounds {
 	if len(b) > 0 && b[0].first == first {
 		return b[1:]
@@ -139,7 +141,7 @@ func lowest(all []bounds) float64 {
 	return out
 }
 
-// pursue takes the shortest stretch, and goes on to its left and right. Two stretches may share a point, and no change.
+// pursue selects the shortest stretch, and recurses to its left and right. Two stretches may share a point, but not a change.
 func pursue(stretches []stretch, first, last int) []stretch {
 	at := -1
 	for i, s := range stretches {
@@ -154,7 +156,7 @@ func pursue(stretches []stretch, first, last int) []stretch {
 	return append(append(pursue(stretches, first, s.first), s), pursue(stretches, s.last, last)...)
 }
 
-// date finds the most likely first point after the change within a stretch, of the points from low to below high, by least squares.
+// date returns the most likely first point after the change in a stretch, for points from low to below high, by least squares.
 func date(points []Observation, noise Noise, unit float64, s stretch, low, high int) Dated {
 	var all, before sums
 	for i := low; i < high; i++ {

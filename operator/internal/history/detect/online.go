@@ -4,42 +4,42 @@ import "math"
 
 // Online judges the newest point of a series.
 //
-// It is an e-detector (Shin, Ramdas, Rinaldo 2022, arXiv 2203.03532): for every point at which the level may have changed there is an
-// e-process, which is 1 on average as long as nothing has, and their sum is compared with a threshold. Such a sum needs at least as many
-// points as the threshold on average to get there by accident, however long it runs and whenever anybody looks.
+// It implements an e-detector (Shin, Ramdas, Rinaldo 2022, arXiv 2203.03532). Each candidate change point has an e-process, whose mean is
+// 1 as long as there is no change, and the sum over the candidates is compared with a threshold. The average run length to a false alarm
+// is at least the threshold, under continuous monitoring.
 //
-// The e-process of a change is the likelihood of two levels over that of one, under priors that leave both the level and the scale of the
+// The e-process of a candidate is the likelihood ratio of two levels to one, under priors that leave both the level and the scale of the
 // noise open (Pérez-Ortiz, Lardy, de Heide, Grünwald 2024, Annals of Statistics 52:1410; for the t-test Wang, Ramdas 2023, arXiv
-// 2310.03722): it needs neither a level that is known nor a stretch to learn from, and is exact for normal points whose variances are
-// known up to a common factor. The factor is the series' own spread: points that differ by more than their standard errors are not
-// thought better of.
+// 2310.03722). It therefore requires neither a known level nor a training period, and is exact for normal points whose variances are known
+// up to a common factor. The factor is estimated from the series, so points with overdispersion do not count as more precise than they
+// are.
 type Online struct {
-	// RunLength is how many points a series that does not change has on average, at least, before it is suspected.
+	// RunLength is the minimum average number of points to a suspicion in a series without a change.
 	RunLength float64
 }
 
 const (
-	// likelyShift is the standard deviation of a change, in those of a point: what the e-processes are best at.
+	// likelyShift is the prior standard deviation of a change, in standard deviations of a point; the power is highest there.
 	likelyShift = 3.0
-	// candidates is how many of the newest points may be the first after a change. Leaving out the others makes an accident rarer.
+	// candidates is the number of newest points considered as first after a change. Omitting the others only lowers the false alarm rate.
 	candidates = 100
-	// reach is how many of the newest points are looked at: a level that is known from a hundred points is known well enough.
+	// reach is the number of newest points used; more than a hundred add little precision to a level.
 	reach = 200
 )
 
-// Suspicion is what the newest point gives reason for.
+// Suspicion is the result for the newest point.
 type Suspicion struct {
 	// Raised reports whether the evidence passed the threshold; Evidence is how much there is.
 	Raised   bool
 	Evidence float64
-	// First is the most likely first point after the change, and Shift how far the level moved there. From and To hold all but a twentieth
-	// of the evidence.
+	// First is the most likely first point after the change, and Shift the shift of the level there. From and To hold 95 % of the
+	// evidence.
 	From, First, To int
 	Shift           float64
 }
 
-// Newest judges the last of the points. They are those of a segment since its last change; only a change at or after the one with index
-// from is looked for: those before were looked for already, and came to nothing.
+// Newest judges the last of the points, which belong to a segment since its last change. Only changes at or after index from are searched,
+// because earlier ones were rejected before.
 func (o Online) Newest(points []Observation, from int) Suspicion {
 	if beyond := len(points) - reach; beyond > 0 {
 		out := o.Newest(points[beyond:], from-beyond)
@@ -89,7 +89,7 @@ func (o Online) Newest(points []Observation, from int) Suspicion {
 	return out
 }
 
-// relativeWeights are the points' weights, 1 for a typical one. Only their ratios matter.
+// relativeWeights returns the points' weights, 1 for a typical one. Only their ratios matter.
 func relativeWeights(points []Observation) []float64 {
 	noise := NoiseOf(points)
 	typical := 0.0
@@ -98,7 +98,7 @@ func relativeWeights(points []Observation) []float64 {
 	}
 	out := make([]float64, len(points))
 	for i := range out {
-		// Points without any error count alike.
+		// Points without any error have equal weight.
 		if out[i] = 1; typical > 0 {
 			out[i] = typical / max(noise.Variance(i), typical/100)
 		}
@@ -118,8 +118,8 @@ func (s *sums) add(y, w float64) {
 // residual is the weighted sum of squares about the mean.
 func (s sums) residual() float64 { return max(0, s.wyy-s.wy*s.wy/s.w) }
 
-// twoLevels is the logarithm of the likelihood of two levels over that of one, of n points of which some come before, and the difference of
-// the levels. Flat on the level and on the logarithm of the scale, and normal on the difference in units of the scale.
+// twoLevels returns the log likelihood ratio of two levels to one, for n points split by before, and the difference of the levels. Priors
+// are flat on the level and on the log scale, and normal on the difference in units of the scale.
 func twoLevels(before, all sums, n int) (evidence, shift float64) {
 	after := sums{w: all.w - before.w, wy: all.wy - before.wy}
 	shift = after.wy/after.w - before.wy/before.w

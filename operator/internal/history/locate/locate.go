@@ -1,11 +1,10 @@
-// Package locate finds the revisions at which a program changed, by measuring as few of them as it can. It plans waves and reads their
-// results; it starts nothing.
+// Package locate finds the revisions at which a program changed with few measurements. It is pure: it plans waves and reads their results.
 //
-// A wave measures many revisions as arms of the same blocks. What it found is the probability of a change in each gap between
-// neighbouring arms, over all ways in which levels may lie: a product partition model (Barry, Hartigan 1993, Journal of the American
+// A wave measures many revisions as arms of the same blocks. From its result follows the posterior probability of a change in each gap
+// between neighbouring arms, over all partitions into levels: a product partition model (Barry, Hartigan 1993, Journal of the American
 // Statistical Association 88:309), summed exactly (Fearnhead 2006, Statistics and Computing 16:203). Every gap that may hold a change is
-// followed, so that several culprits are found. At the end each is measured with its neighbours on fresh blocks, and only that decides:
-// what a wave picked is never its own witness.
+// pursued, so that several culprits are found. Finally each culprit is measured with its neighbours in fresh blocks, and only this wave
+// decides, which avoids selection bias.
 package locate
 
 import (
@@ -18,25 +17,25 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Question is a history in which something changed.
+// Question is a history that contains a change.
 type Question struct {
 	// Revisions from the one before the change to one after it, in order.
 	Revisions int `json:"revisions"`
-	// Arms is how many revisions a wave measures at most, and Blocks how many blocks a wave has where nothing is unclear.
+	// Arms is the maximum number of revisions per wave, and Blocks the number of blocks of a wave without ambiguous gaps.
 	Arms   int `json:"arms"`
 	Blocks int `json:"blocks"`
-	// Between is the variance of revisions that are equally fast: the layout of their builds.
+	// Between is the variance between revisions of equal speed, caused by build layout.
 	Between float64 `json:"between"`
-	// Shift is how large the change is, roughly: that which was confirmed. 0 is not known; then the first wave measures the ends alone, and
-	// says whether they differ, and by how much.
+	// Shift is the approximate size of the confirmed change. 0 means unknown; then the first wave measures only the ends, to estimate
+	// their difference.
 	Shift float64 `json:"shift"`
-	// Certain is the probability that an answer has to have.
+	// Certain is the required probability of an answer.
 	Certain float64 `json:"certain"`
-	// Waves is how many there may be.
+	// Waves is the maximum number of waves.
 	Waves int `json:"waves"`
 }
 
-// MostArms is how many arms a run has at most, and MostBlocks how many blocks: the API server takes no run that asks for more.
+// MostArms and MostBlocks are the limits of a run in the API schema.
 const (
 	MostArms   = 16
 	MostBlocks = 1000
@@ -45,51 +44,51 @@ const (
 const (
 	// fewestArms are both ends and a stretch between them with a revision on either side of it.
 	fewestArms = 6
-	// armsOfSpan are both ends of a stretch, and one inside it.
+	// armsOfSpan are both ends of a stretch and one revision inside it.
 	armsOfSpan = 3
-	// follow is the probability of a change beyond which a gap is looked into.
+	// follow is the minimum probability of a change for a gap to be pursued.
 	follow = 0.1
-	// neighbours of a culprit that are measured with it, on each side: one build more or less is an accident of its layout. So many
-	// commits are few enough to be distinguished by that wave as well.
+	// neighbours is the number of revisions measured beside a culprit on each side, to average out the layout of single builds. The same
+	// wave can distinguish this many commits.
 	neighbours = 3
 )
 
-// Check reports what cannot be searched.
+// Check returns an error if the question is invalid.
 func (q Question) Check() error {
 	switch {
 	case q.Revisions < 2:
-		return fmt.Errorf("revisions: found %d; a search needs the one before and the one after: 2 or more", q.Revisions)
+		return fmt.Errorf("revisions: found %d; at least 2 are needed, one before and one after the change", q.Revisions)
 	case q.Arms < fewestArms:
-		return fmt.Errorf("arms: found %d; at least %d are needed: both ends, and what lies around a change", q.Arms, fewestArms)
+		return fmt.Errorf("arms: found %d; at least %d are needed, for both ends and the neighbours of a change", q.Arms, fewestArms)
 	case q.Blocks < 2 || q.Blocks > MostBlocks:
 		return fmt.Errorf("blocks: found %d; 2 to %d are allowed", q.Blocks, MostBlocks)
 	case !(q.Between >= 0) || math.IsInf(q.Between, 1):
 		return fmt.Errorf("between: found %g; a variance is finite and not below 0", q.Between)
 	case math.IsNaN(q.Shift) || math.IsInf(q.Shift, 0):
-		return fmt.Errorf("shift: found %g; give the size of the change that was confirmed, or 0 where it is not known", q.Shift)
+		return fmt.Errorf("shift: found %g; give the size of the confirmed change, or 0 if it is unknown", q.Shift)
 	case !(q.Certain > 0.5 && q.Certain < 1):
-		return fmt.Errorf("certain: found %g; above 0.5 and below 1 is allowed: try 0.95", q.Certain)
+		return fmt.Errorf("certain: found %g; a value above 0.5 and below 1 is allowed, such as 0.95", q.Certain)
 	case q.Waves < 1:
 		return fmt.Errorf("waves: found %d; at least 1 is needed", q.Waves)
 	}
 	return nil
 }
 
-// Wave is what is to be measured: revisions as arms of so many blocks.
+// Wave is a plan: revisions as arms, and a number of blocks.
 type Wave struct {
 	Revisions []int `json:"revisions"`
 	Blocks    int   `json:"blocks"`
-	// Verify reports whether it is the last one, of culprits beside their neighbours.
+	// Verify marks the last wave, which measures culprits beside their neighbours.
 	Verify bool `json:"verify,omitempty"`
 }
 
-// Level is what a wave found of one of its revisions.
+// Level is the result of a wave for one revision.
 type Level struct {
 	Revision int `json:"revision"`
-	// Log is the mean logarithm, relative to any reference that all levels of the wave share, and SE its standard error.
+	// Log is the mean logarithm, relative to a reference that all levels of the wave share, and SE its standard error.
 	Log float64 `json:"log"`
 	SE  float64 `json:"se"`
-	// Failed reports whether there is none: the revision does not build, or did not run. Why says which.
+	// Failed reports whether the revision could not be built or run. Why is the reason.
 	Failed bool   `json:"failed,omitempty"`
 	Why    string `json:"why,omitempty"`
 }
@@ -100,7 +99,7 @@ type Measured struct {
 	Levels []Level `json:"levels"`
 }
 
-// Culprit is a change that was found: after revision After, and at the latest with At. Where the two are neighbours it is one commit.
+// Culprit is a change between the revisions After and At. If the two are neighbours it is one commit.
 type Culprit struct {
 	After, At   int
 	Probability float64
@@ -108,23 +107,23 @@ type Culprit struct {
 	Shift float64
 }
 
-// Step is what comes next: a wave, or an answer.
+// Step is the next wave or the answer.
 type Step struct {
 	Wave *Wave
-	// Culprits in order; none, and no wave, says that the ends do not differ, or not for certain.
+	// Culprits in order. None, without a wave, means that the difference of the ends is not certain.
 	Culprits []Culprit
-	// Why there is no more.
+	// Why the search ended.
 	Why string
 }
 
-// span of revisions: the change comes after the first, and at the latest with the last.
+// span of revisions: the change lies after the revision after, and not later than at.
 type span struct{ after, at int }
 
-// Next decides on all that was measured so far. No wave has more revisions than Arms, and each has both ends of the history.
+// Next returns the next step from all results. A wave has at most Arms revisions, both ends of the history included.
 func (q Question) Next(done []Measured) Step {
 	if q.Shift == 0 {
 		if len(done) == 0 && q.Waves < 1 {
-			return Step{Why: "no wave was allowed"}
+			return Step{Why: "the limit of waves is 0"}
 		}
 		if len(done) == 0 {
 			return Step{Wave: &Wave{Revisions: []int{0, q.Revisions - 1}, Blocks: twice(q.Blocks)}}
@@ -158,7 +157,7 @@ func (q Question) Next(done []Measured) Step {
 				}
 			}
 			if spans, blocks = p.others(q.Certain, out.Culprits, q.mostSpans()), q.Blocks; len(spans) == 0 {
-				return out.ended("fresh blocks do not show the change that the waves before them found")
+				return out.ended("fresh blocks do not reproduce the change found by earlier waves")
 			}
 			continue
 		}
@@ -172,7 +171,7 @@ func (q Question) Next(done []Measured) Step {
 		}
 	}
 	if len(spans) == 0 || len(done) >= q.Waves {
-		return out.ended(fmt.Sprintf("%d waves were allowed", q.Waves))
+		return out.ended(fmt.Sprintf("the limit of %d waves was reached", q.Waves))
 	}
 	last, whole := q.witnesses(spans, skipped)
 	if narrow(spans) || len(within(spans, skipped)) == 0 || len(done) > 0 && (whole || len(done) == q.Waves-1) {
@@ -181,16 +180,17 @@ func (q Question) Next(done []Measured) Step {
 	ends := q.ends(spans)
 	budget := q.Arms - len(ends)
 	if len(done) == 0 {
-		// The square root of what there is, and half as many more because some may not build, so that the second wave can take all that is left.
+		// Use the square root of the number of revisions and half as many more, because some may not build, so that the second wave can
+		// measure all that remain.
 		budget = min(budget, int(math.Ceil(1.5*math.Sqrt(float64(q.Revisions)))))
 	}
 	return Step{Wave: &Wave{Revisions: distinct(append(ends, inside(spans, skipped, budget)...)), Blocks: blocks}}
 }
 
-// twice as many blocks, or as many as a run may have.
+// twice doubles the number of blocks, up to the limit of a run.
 func twice(blocks int) int { return min(2*blocks, MostBlocks) }
 
-// ended is the answer, in the order of the history, or why there is none.
+// ended returns the answer, ordered by history, or the reason for its absence.
 func (s Step) ended(why string) Step {
 	slices.SortFunc(s.Culprits, func(a, b Culprit) int { return a.At - b.At })
 	if len(s.Culprits) == 0 {
@@ -199,16 +199,16 @@ func (s Step) ended(why string) Step {
 	return s
 }
 
-// known reports whether a stretch is one of, or holds, what was found already.
+// known reports whether a span equals or contains a culprit found before.
 func known(culprits []Culprit, s span) bool {
 	return slices.ContainsFunc(culprits, func(c Culprit) bool { return c.After < s.at && s.after < c.At })
 }
 
-// mostSpans is how many stretches a wave has room for. The others are followed after them.
+// mostSpans is the number of spans that fit in a wave. The others are pursued later.
 func (q Question) mostSpans() int { return max(1, (q.Arms-2)/armsOfSpan) }
 
-// between is how far the ends of the history are apart, or why nothing is to be found between them: they differ by no more than their error
-// and the layouts of two builds explain.
+// between returns the shift between the ends of the history, or why no search is possible because the errors and the layouts of two builds
+// explain the difference.
 func (q Question) between(ends Measured) (shift float64, why string) {
 	if why := q.endless(ends); why != "" {
 		return 0, why
@@ -221,40 +221,40 @@ func (q Question) between(ends Measured) (shift float64, why string) {
 	shift = bad.Log - good.Log
 	reach := distuv.UnitNormal.Quantile((1+q.Certain)/2) * math.Sqrt(good.SE*good.SE+bad.SE*bad.SE+2*q.Between)
 	if math.Abs(shift) <= reach {
-		return 0, fmt.Sprintf("the ends do not differ: they are %s apart, and blocks and builds explain %s",
+		return 0, fmt.Sprintf("the ends do not differ: their difference is %s, and variation of blocks and builds explains %s",
 			quantity.Percent(math.Abs(shift), 2), quantity.Percent(reach, 2))
 	}
 	return shift, ""
 }
 
-// endless is why a wave says nothing: one of the ends of the history is missing in it, or all the rest is.
+// endless returns why a wave is unusable, which is the case without an end of the history or with the ends alone.
 func (q Question) endless(m Measured) string {
 	there := func(revision int) bool {
 		return slices.ContainsFunc(m.Levels, func(l Level) bool { return l.Revision == revision && !l.Failed })
 	}
 	switch {
 	case !there(0) && !there(q.Revisions-1):
-		return "neither end could be measured: name others"
+		return "neither end could be measured; choose other ends"
 	case !there(0):
-		return "the first revision could not be measured, and nothing can be compared with it: name another"
+		return "the first revision could not be measured, so that nothing can be compared with it; choose another"
 	case !there(q.Revisions - 1):
-		return "the last revision could not be measured: name another"
+		return "the last revision could not be measured; choose another"
 	}
 	return ""
 }
 
-// narrow reports whether the last wave can measure all of every span with its neighbours.
+// narrow reports whether the last wave can measure every span in full with its neighbours.
 func narrow(spans []span) bool {
 	return !slices.ContainsFunc(spans, func(s span) bool { return s.at-s.after > neighbours })
 }
 
-// distinct are some revisions in order, each once.
+// distinct sorts revisions and removes duplicates.
 func distinct(revisions []int) []int {
 	slices.Sort(revisions)
 	return slices.Compact(revisions)
 }
 
-// ends of the spans and of the history.
+// ends returns the ends of the spans and of the history.
 func (q Question) ends(spans []span) []int {
 	out := []int{0, q.Revisions - 1}
 	for _, s := range spans {
@@ -263,7 +263,7 @@ func (q Question) ends(spans []span) []int {
 	return distinct(out)
 }
 
-// within are the revisions between the ends of each span that may be measured.
+// within returns the measurable revisions between the ends of each span.
 func within(spans []span, skipped map[int]bool) (out []int) {
 	for _, s := range spans {
 		out = append(out, s.within(skipped)...)
@@ -280,7 +280,7 @@ func (s span) within(skipped map[int]bool) (out []int) {
 	return out
 }
 
-// inside are the revisions between the ends of spans that divide them most evenly, as many as a budget has.
+// inside returns budget revisions that divide the spans most evenly.
 func inside(spans []span, skipped map[int]bool, budget int) (out []int) {
 	total := len(within(spans, skipped))
 	for _, s := range spans {
@@ -299,8 +299,8 @@ func inside(spans []span, skipped map[int]bool, budget int) (out []int) {
 	return out
 }
 
-// witnesses are the revisions of the last wave: every span with its neighbours on either side, as many of these as there is room for. Not
-// whole is a wave that leaves out some of what lies inside a span, so that its answer can only be a range.
+// witnesses returns the revisions of the last wave: every span with as many neighbours on either side as fit. If whole is false, the wave
+// omits revisions inside a span, so that its answer can only be a range.
 func (q Question) witnesses(spans []span, skipped map[int]bool) (out []int, whole bool) {
 	for n := neighbours; n > 0; n-- {
 		if all := distinct(append(within(spans, skipped), q.around(spans, skipped, n)...)); len(all) <= q.Arms {
@@ -311,7 +311,7 @@ func (q Question) witnesses(spans []span, skipped map[int]bool) (out []int, whol
 	return distinct(append(inside(spans, skipped, q.Arms-len(around)), around...)), false
 }
 
-// around are the ends of every span with so many neighbours on either side, themselves counted, and those of the history.
+// around returns the ends of every span with the given number of neighbours on either side, ends included, and the ends of the history.
 func (q Question) around(spans []span, skipped map[int]bool, count int) []int {
 	out := []int{0, q.Revisions - 1}
 	for _, s := range spans {
@@ -326,7 +326,8 @@ func (q Question) around(spans []span, skipped map[int]bool, count int) []int {
 	return distinct(out)
 }
 
-// widened spans reach over the neighbours that are measured with them: what a wave picked is not held for likelier than they.
+// widened extends spans over the neighbours that are measured with them, so that the prior does not favour the revisions that a wave
+// selected.
 func (q Question) widened(spans []span) []span {
 	var out []span
 	for _, s := range spans {
@@ -340,8 +341,8 @@ func (q Question) widened(spans []span) []span {
 	return out
 }
 
-// answer reads the last wave: the narrowest stretches of gaps, in the spans and beside them, that are certain to hold a change. A stretch
-// that holds one of them says nothing more.
+// answer reads the last wave. It returns the narrowest stretches of gaps, in and beside the spans, that hold a change with the required
+// probability, without those that contain another.
 func (q Question) answer(p *posterior, spans []span) []Culprit {
 	type stretch struct {
 		low, high   int
@@ -366,8 +367,8 @@ func (q Question) answer(p *posterior, spans []span) []Culprit {
 	slices.SortFunc(found, func(a, b stretch) int { return a.low - b.low })
 	var out []Culprit
 	for i, s := range found {
-		// The level before a change begins with the change before it, and that after it ends with the next; ends of the history may lie beyond
-		// others.
+		// The level before a change begins at the preceding change, and the level after it ends at the next one; ends of the history may
+		// lie beyond other changes.
 		first, last := p.near(near, s.low, s.high)
 		if i > 0 {
 			first = max(first, found[i-1].high)

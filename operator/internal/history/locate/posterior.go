@@ -11,18 +11,17 @@ import (
 // posterior of the changes between the arms of a wave.
 type posterior struct {
 	arms []Level
-	// change and same are the logarithms of the prior probabilities that the gap before an arm holds a change, and that it holds none.
+	// change and same are the log prior probabilities that the gap before an arm holds a change, and that it holds none.
 	change, same []float64
-	// segment is the logarithm of the likelihood of one level for the arms from one to another.
+	// segment[i][j] is the log likelihood of a single level for the arms i to j.
 	segment [][]float64
 	total   float64
 }
 
-// elsewhere is how many culprits are expected outside the spans that are followed: those that the waves before have overlooked.
+// elsewhere is the expected number of culprits outside the pursued spans, missed by earlier waves.
 const elsewhere = 0.05
 
-// posterior of what a wave found. Before it, one culprit was expected in the spans that are followed, each of their commits being as
-// likely as any other.
+// posterior computes the posterior of a wave. The prior expects one culprit in the pursued spans, with equal probability for each commit.
 func (q Question) posterior(levels []Level, spans []span) *posterior {
 	p := &posterior{}
 	followed := 0.0
@@ -54,7 +53,8 @@ func (q Question) posterior(levels []Level, spans []span) *posterior {
 			p.change[i] = math.Log(-math.Expm1(p.same[i]))
 		}
 		p.segment[i] = make([]float64, n)
-		// A level is normal about the middle of the wave, as far out as the change is large; what the arms have in common is integrated out.
+		// The prior of a level is normal about the middle of the wave, with a variance that grows with the size of the change; the common
+		// part of the arms is integrated out.
 		var w, wy, wyy, logs float64
 		for j := i; j < n; j++ {
 			v := p.arms[j].SE*p.arms[j].SE + q.Between
@@ -69,10 +69,10 @@ func (q Question) posterior(levels []Level, spans []span) *posterior {
 	return p
 }
 
-// sum is the logarithm of the likelihood over all ways to divide the arms into levels, with no change in the gaps from one arm to another.
+// sum returns the log likelihood over all partitions of the arms into levels, without a change in the gaps from low to high.
 func (p *posterior) sum(low, high int) float64 {
 	n := len(p.arms)
-	ending := make([]float64, n) // With a level that ends at this arm.
+	ending := make([]float64, n) // ending[i]: partitions whose last level ends at arm i.
 	for last := range n {
 		var terms []float64
 		same := 0.0
@@ -90,14 +90,14 @@ func (p *posterior) sum(low, high int) float64 {
 	return ending[n-1]
 }
 
-// none is the probability that no gap from one arm to another holds a change.
+// none returns the probability that no gap from low to high holds a change.
 func (p *posterior) none(low, high int) float64 {
 	return min(1, math.Exp(p.sum(low, high)-p.total))
 }
 
-// suspects are the gaps that may hold a change, neighbours taken together, the likeliest where there are more than may be followed, and
-// whether each of them surely does. Outside of the spans that were followed so far only what is certain counts: the level of a single build
-// is not held for a change that the waves before have overlooked. What was found already is none.
+// suspects returns the gaps that may hold a change, with neighbours merged, limited to the most likely ones, and whether each certainly
+// does. Outside the spans pursued so far a gap must be certain, because the layout of a single build must not count as a change that
+// earlier waves missed. Culprits found before are excluded.
 func (p *posterior) suspects(certain float64, before []span, found []Culprit, most int) (out []span, clear bool) {
 	clear = true
 	type suspect struct {
@@ -142,7 +142,7 @@ func (p *posterior) suspects(certain float64, before []span, found []Culprit, mo
 	return out, clear
 }
 
-// others are gaps beside the culprits that are certain to hold a change as well: those for which the waves before had no room.
+// others returns gaps beside the culprits that are certain to hold a change, which did not fit in earlier waves.
 func (p *posterior) others(certain float64, culprits []Culprit, most int) (out []span) {
 	for i := 1; i < len(p.arms) && len(out) < most; i++ {
 		gap := span{p.arms[i-1].Revision, p.arms[i].Revision}
@@ -153,7 +153,7 @@ func (p *posterior) others(certain float64, culprits []Culprit, most int) (out [
 	return out
 }
 
-// near are the first and the last arm of the stretch that an arm and a later one lie in.
+// near returns the first and the last arm of the stretch that contains the arms low and high.
 func (p *posterior) near(stretches []span, low, high int) (first, last int) {
 	first, last = low, high
 	for _, s := range stretches {
@@ -170,8 +170,7 @@ func (p *posterior) near(stretches []span, low, high int) (first, last int) {
 	return first, last
 }
 
-// shift between the levels before and after a stretch of gaps, of the neighbouring arms on either side, from the first to the last that
-// share a level with these.
+// shift returns the difference between the levels before and after a stretch of gaps, estimated from the arms first to last.
 func (p *posterior) shift(first, low, high, last int) float64 {
 	mean := func(from, to int) float64 {
 		sum := 0.0

@@ -1,5 +1,5 @@
-// Package points makes the records of a history from a run that was analyzed. What a run measured is in its ledger already; what it was
-// measured for is a Run, which lies beside it.
+// Package points converts an analyzed run into records of a history. Its measurements are in the ledger, and its purpose is a Run stored
+// beside them.
 package points
 
 import (
@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Arms of a run that measures a point. The anchor is the baseline. The predecessor is left out where there is none, and the next anchor
-// is there only in the run that bridges from one anchor to another.
+// Arms of a run that measures a point. The anchor is the baseline. The first point has no predecessor, and the next anchor exists
+// only in a run that bridges two anchors.
 const (
 	Head        = "head"
 	Predecessor = "predecessor"
@@ -26,63 +26,63 @@ const (
 	NextAnchor  = "next-anchor"
 )
 
-// Placeholder stands for the revision in the parameters of arms, as people write them.
+// Placeholder is replaced by the revision in the parameters of arms.
 const Placeholder = "{revision}"
 
-// Key is where a Run lies in the ledger of its run.
+// Key is the key of a Run in the ledger.
 const Key = "history.json"
 
-// MostBytes is more than the revisions of a run's arms take.
+// MostBytes bounds the size of a Run; the revisions of its arms take less.
 const MostBytes = 1 << 20
 
-// Revision is what an arm ran.
+// Revision is the program version that an arm ran.
 type Revision struct {
 	Revision string `json:"revision"`
 	// Image is the digest of its image; empty without one.
 	Image string `json:"image,omitempty"`
 }
 
-// RevisionOf is what a point of a series is of.
+// RevisionOf returns the revision of a point.
 func RevisionOf(p series.Point) Revision { return Revision{p.Revision, p.Image} }
 
-// Run is what a run was measured for: what its ledger does not know otherwise.
+// Run describes the purpose of a run, which its ledger does not contain otherwise.
 type Run struct {
 	// Project and Benchmark are those of the keys.
 	Project   string `json:"project"`
 	Benchmark string `json:"benchmark"`
-	// ID and Analysis identify its records. A confirming run has the ID of the point that it measures anew, and the next Analysis: so its
-	// point takes the place of the one that raised the suspicion.
+	// ID and Analysis identify its records. A confirming run has the ID of the point that it remeasures and the next Analysis, so that its
+	// point replaces the one that raised the suspicion.
 	ID       string `json:"id"`
 	Analysis int64  `json:"analysis"`
-	// Schedule that had it measured, and its number there.
+	// Schedule that started the run, and its number there.
 	Schedule string `json:"schedule"`
 	Sequence int64  `json:"sequence"`
-	// At is when it began, or, for its records, when it ended.
+	// At is the start of the run; in its records, the end.
 	At   time.Time           `json:"at"`
 	Arms map[string]Revision `json:"arms"`
-	// Parameters are those of the head as they were written, with Placeholder for the revision; nil where they are as in the experiment.
+	// Parameters are those of the head before Placeholder is replaced; nil if they equal those of the experiment.
 	Parameters map[string]string `json:"parameters,omitempty"`
-	// Ledger is where it lies, which is known to whoever reads it there.
+	// Ledger is its URL, which the reader knows and sets.
 	Ledger string `json:"-"`
 }
 
-// Check reports what a run lacks to be a point.
+// Check returns an error if the run is incomplete.
 func (r *Run) Check() error {
 	switch {
 	case r.Project == "" || r.Benchmark == "":
-		return fmt.Errorf("%s: project %q and benchmark %q: both are part of a series' key, name them", Key, r.Project, r.Benchmark)
+		return fmt.Errorf("%s: project is %q and benchmark is %q; both are required for the series' key", Key, r.Project, r.Benchmark)
 	case r.ID == "" || r.Schedule == "":
-		return fmt.Errorf("%s: id %q and schedule %q: name the run, and what had it measured", Key, r.ID, r.Schedule)
+		return fmt.Errorf("%s: id is %q and schedule is %q; both are required", Key, r.ID, r.Schedule)
 	case r.At.IsZero():
-		return fmt.Errorf("%s: at is empty: say when the run began", Key)
+		return fmt.Errorf("%s: at is empty; set it to the start of the run", Key)
 	case r.Arms[Head].Revision == "" || r.Arms[Anchor].Revision == "":
-		return fmt.Errorf("%s: arms: found %q as head and %q as anchor: both need a revision", Key, r.Arms[Head].Revision,
+		return fmt.Errorf("%s: arms: the revision of head is %q and that of anchor is %q; both are required", Key, r.Arms[Head].Revision,
 			r.Arms[Anchor].Revision)
 	}
 	return nil
 }
 
-// Parse reads a Run as it lies in a ledger.
+// Parse decodes a Run from a ledger.
 func Parse(raw []byte) (*Run, error) {
 	var out Run
 	if err := json.Unmarshal(raw, &out); err != nil {
@@ -91,14 +91,14 @@ func Parse(raw []byte) (*Run, error) {
 	return &out, out.Check()
 }
 
-// Keyed is a record and the series that it is of.
+// Keyed is a record and its series.
 type Keyed struct {
 	Key    series.Key
 	Record series.Record
 }
 
-// Keys are the series that a run measures: at every point the statistics that its ratio gates judge, and without such gates every metric
-// that its workload reports.
+// Keys returns the series that a run measures: at every point the statistics that its ratio gates judge, or without such gates every
+// metric that its workload reports.
 func (r *Run) Keys(exp *experiment.Experiment) []series.Key {
 	var out []series.Key
 	for _, point := range exp.Points {
@@ -111,11 +111,11 @@ func (r *Run) Keys(exp *experiment.Experiment) []series.Key {
 	return out
 }
 
-// MostSeries is how many series the runs of a schedule add to at most. Each run reads and writes all of them, one after the other, while
-// the schedules of everybody else wait; every metric of a template at every point of a sweep would be 43,000.
+// MostSeries bounds the series of a schedule's runs. Each run reads and writes all of them sequentially while other schedules wait, and
+// every metric of a template at every point of a sweep would be 43,000.
 const MostSeries = 1024
 
-// CheckSeries refuses a run of a schedule that would add to more series than that.
+// CheckSeries rejects a run of a schedule that exceeds MostSeries.
 func CheckSeries(exp *experiment.Experiment) error {
 	found := 0
 	for _, point := range exp.Points {
@@ -124,12 +124,13 @@ func CheckSeries(exp *experiment.Experiment) error {
 	if found <= MostSeries {
 		return nil
 	}
-	return fmt.Errorf("spec.gates: found %d series, and a schedule follows at most %d: each metric and statistic of a ratio gate is one at "+
-		"each of its points (of %d here), and without ratio gates each metric of the template; name what is to be followed with a ratio gate "+
+	return fmt.Errorf("spec.gates: found %d series, but a schedule may have at most %d: each metric and statistic of a ratio gate is "+
+		"one at "+
+		"each of its points (of %d here), and without ratio gates each metric of the template; select metrics with ratio gates "+
 		"(metric, at), or use fewer points, or several schedules", found, MostSeries, len(exp.Points))
 }
 
-// quantities are what a run is followed by at a point, each once.
+// quantities returns the metrics and statistics of a run at a point, without duplicates.
 func quantities(exp *experiment.Experiment, point record.Point) []contrast.Quantity {
 	var out []contrast.Quantity
 	add := func(metric string, statistic experiment.Statistic) {
@@ -155,18 +156,18 @@ func quantities(exp *experiment.Experiment, point record.Point) []contrast.Quant
 	return out
 }
 
-// Of are the records of a run that was analyzed: one for every series, and one more where it bridges to another anchor. What it could not
-// measure is a gap with its reason.
+// Of returns the records of an analyzed run: one for every series, and one more if it bridges to another anchor. A missing measurement is
+// a gap with its reason.
 func (r *Run) Of(exp *experiment.Experiment, found *analysis.Analysis) ([]Keyed, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	keys := r.Keys(exp)
 	if len(keys) == 0 {
-		return nil, errors.New("the run has no ratio gate and its template no metric: say with a gate what is to be followed")
+		return nil, errors.New("the run has no ratio gate and its template no metric; add a ratio gate that selects a metric")
 	}
 	if baseline := exp.Baseline(); baseline < 0 || exp.Arms[baseline].Name != Anchor {
-		return nil, fmt.Errorf("the run's baseline is not arm %q: a point is a ratio to the anchor", Anchor)
+		return nil, fmt.Errorf("the run's baseline is not arm %q; a point is a ratio to the anchor", Anchor)
 	}
 	workload, err := r.Workload(exp)
 	if err != nil {
@@ -185,8 +186,7 @@ func (r *Run) Of(exp *experiment.Experiment, found *analysis.Analysis) ([]Keyed,
 	return r.known(out), nil
 }
 
-// ByPoint is an analysis with the figures of one point: a run may have thousands of series, and whoever looks for each among the figures of
-// all is long about it.
+// ByPoint indexes an analysis by point, because a run may have thousands of series and a linear search for each would be quadratic.
 func ByPoint(found *analysis.Analysis) func(point string) *analysis.Analysis {
 	parts := map[string]*analysis.Analysis{}
 	of := func(point string) *analysis.Analysis {
@@ -208,7 +208,7 @@ func ByPoint(found *analysis.Analysis) func(point string) *analysis.Analysis {
 	return of
 }
 
-// base is what is the same in all records of a run.
+// base returns the fields that all records of a run share.
 func (r *Run) base() series.Record {
 	return series.Record{
 		Kind: series.Measured, ID: r.ID, Analysis: r.Analysis, Schedule: r.Schedule, Sequence: r.Sequence, At: r.At,
@@ -216,17 +216,17 @@ func (r *Run) base() series.Record {
 	}
 }
 
-// known leaves out the gaps of a run that measured a point anew: what could not be measured again stays as it was.
+// known removes the gaps of a run that remeasured a point, so that failed measurements do not replace earlier ones.
 func (r *Run) known(records []Keyed) []Keyed {
 	return slices.DeleteFunc(records, func(k Keyed) bool { return r.Analysis > 1 && k.Record.Kind == series.Gap })
 }
 
-// measured is head over anchor, and over its predecessor where that was measured.
+// measured sets head over anchor, and head over predecessor if that was measured.
 func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
 	out = overAnchor(out, Head, exp, found, key)
 	if before, ok := r.Arms[Predecessor]; ok && out.Kind != series.Gap {
 		out.Predecessor = before.Revision
-		// Without it the ratio to the anchor still counts.
+		// If the step fails, the ratio to the anchor is still valid.
 		if step, err := Difference(exp, found, key, []string{Head}, []string{Predecessor}); err == nil && Unanswered(found, Predecessor) == "" {
 			out.Step = &step
 		}
@@ -234,13 +234,13 @@ func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *ana
 	return out
 }
 
-// bridge is a new anchor over the one before. It has a name of its own, because a run has one record of each name.
+// bridge returns the ratio of the next anchor to the present one. It has a separate ID, because a run has one record per ID.
 func bridge(out series.Record, next Revision, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
 	out.Kind, out.ID, out.Head, out.Image = series.Bridge, series.BridgeID(out.ID), next.Revision, next.Image
 	return overAnchor(out, NextAnchor, exp, found, key)
 }
 
-// overAnchor is a record with the ratio of an arm to the anchor, or the gap that it is without.
+// overAnchor returns a record with the ratio of an arm to the anchor, or a gap.
 func overAnchor(out series.Record, arm string, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
 	if why := Unanswered(found, arm); why != "" {
 		return gap(out, why)
@@ -258,10 +258,10 @@ func gap(out series.Record, reason string) series.Record {
 	return out
 }
 
-// mostReason bounds a reason: an analysis and a run's conditions say as much as they like, and every series of the run keeps it.
+// mostReason bounds the length of a reason, because analyses and run conditions are unbounded and every series of the run stores it.
 const mostReason = 1000
 
-// Gap are the records of a run that was due and measured nothing, for series that are known.
+// Gap returns a gap for each key, for a due run without measurements.
 func (r *Run) Gap(keys []series.Key, reason string) []Keyed {
 	out := make([]Keyed, 0, len(keys))
 	for _, key := range keys {
@@ -270,18 +270,18 @@ func (r *Run) Gap(keys []series.Key, reason string) []Keyed {
 	return r.known(out)
 }
 
-// Unanswered is why an arm's figures answer nothing; empty when they do. NoGo is an answer.
+// Unanswered returns why an arm has no usable result, or "". NoGo is usable.
 func Unanswered(found *analysis.Analysis, arm string) string {
 	for _, candidate := range found.Candidates {
 		if candidate.Name == arm && candidate.Verdict == experiment.VerdictInvalid {
-			return "the verdict on it is Invalid: " + candidate.Reason
+			return "its verdict is Invalid: " + candidate.Reason
 		}
 	}
 	return ""
 }
 
-// Difference is the mean of some arms over the mean of others in the run's blocks, for one series. There is none of arms of which the
-// analysis doubts that they may be compared, or that rests on which trials were left out.
+// Difference returns the mean of some arms over the mean of others in the run's blocks, for one series. It fails if the analysis doubts
+// that the arms are comparable, or if the result depends on excluded trials.
 func Difference(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
 	out, err := Apart(exp, found, key, over, under)
 	if err != nil {
@@ -297,21 +297,21 @@ func quantityOf(key series.Key) contrast.Quantity {
 	return contrast.Quantity{Point: key.Point, Metric: key.Metric, Statistic: experiment.Statistic(key.Statistic)}
 }
 
-// Apart is the same for arms beside those of their own side, which decides nothing by itself: what was left out may move one of many arms,
-// and whether it moves what decides is asked of that.
+// Apart is like Difference, for arms relative to others of their side. It ignores the dependence on excluded trials, because the caller
+// checks that for the deciding difference.
 func Apart(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
 	compared, err := contrast.Of(found, exp, quantityOf(key), over, under)
 	return series.Estimate(compared), err
 }
 
-// Worse reports of a move of a series whether it is for the worse.
+// Worse returns a function that reports whether a shift of a series is a regression.
 func Worse(exp *experiment.Experiment, key series.Key) func(logRatio float64) bool {
 	metric := exp.Metric(key.Metric)
 	higherIsBetter := metric != nil && metric.Direction == experiment.HigherIsBetter
 	return func(logRatio float64) bool { return higherIsBetter == (logRatio < 0) }
 }
 
-// Machine is the fingerprint that all attempts of an analysis share, as one word.
+// Machine returns the machine fingerprint that all attempts of an analysis share, as one word.
 func Machine(found *analysis.Analysis) string {
 	if len(found.Environment) == 0 {
 		return ""
@@ -319,8 +319,8 @@ func Machine(found *analysis.Analysis) string {
 	return digest(found.Environment)
 }
 
-// Workload is the digest of what was asked: points whose digests differ do not measure the same. Revisions, images of arms, gates and how
-// often something is tried are no part of it.
+// Workload returns a digest of the workload. Points with different digests are not comparable. Revisions, images of arms, gates and
+// repetition counts are excluded.
 func (r *Run) Workload(exp *experiment.Experiment) (string, error) {
 	var spec assayv1alpha1.BenchmarkRunSpec
 	var template assayv1alpha1.BenchmarkTemplateSpec
@@ -333,11 +333,11 @@ func (r *Run) Workload(exp *experiment.Experiment) (string, error) {
 			head = arm.Parameters
 		}
 		if arm.Image != "" {
-			// The programs are those of the arms' images.
+			// Images identify the programs of the arms, not the workload.
 			template.Image = ""
 		}
 	}
-	// How often it is measured is not what is measured.
+	// Repetition counts do not change the measured quantity.
 	spec.Design.Blocks, spec.Design.Stop, spec.Design.Confirm = assayv1alpha1.Blocks{}, nil, nil
 	return digest(map[string]any{
 		"template": template, "parameters": spec.Parameters, "sweep": spec.Sweep, "head": head, "design": spec.Design,
@@ -345,11 +345,11 @@ func (r *Run) Workload(exp *experiment.Experiment) (string, error) {
 	}), nil
 }
 
-// digest of a value's JSON, in which the keys of maps are sorted.
+// digest returns the digest of a value's JSON, with sorted map keys.
 func digest(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil {
-		// Values that came out of JSON go back into it.
+		// Values decoded from JSON can always be encoded.
 		panic(err)
 	}
 	return "sha256:" + record.SHA256(raw)[:32]

@@ -148,7 +148,7 @@ func TestWhatAnAnalysisBecomes(t *testing.T) {
 		"a run without a figure is a gap":        {blocks: 6, spoil: func(_ *experiment.Experiment, a *analysis.Analysis) { a.Ratios = nil }, kinds: []series.Kind{series.Gap}, reason: `arm "head" has no ratio`},
 		"a bridge is a record of its own":        {edit: func(r *Run) { r.Arms[NextAnchor] = Revision{Revision: "v2"} }, blocks: 6, kinds: []series.Kind{series.Measured, series.Bridge}, step: true},
 		"what is measured anew and fails stays":  {edit: func(r *Run) { r.Analysis = 2 }, blocks: 6, spoil: invalidate(Head)},
-		"a verdict of Invalid is a gap":          {blocks: 6, spoil: invalidate(Head), kinds: []series.Kind{series.Gap}, reason: "the verdict on it is Invalid: spoilt"},
+		"a verdict of Invalid is a gap":          {blocks: 6, spoil: invalidate(Head), kinds: []series.Kind{series.Gap}, reason: "its verdict is Invalid: spoilt"},
 		"an Invalid predecessor leaves no step":  {blocks: 6, spoil: invalidate(Predecessor), kinds: []series.Kind{series.Measured}},
 		"a predecessor without figures, no step": {blocks: 6, spoil: without(Predecessor), kinds: []series.Kind{series.Measured}},
 	} {
@@ -270,7 +270,7 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 		"the arms kept their places": {
 			edit: func(spec *runSpec) { spec.Design.Order = assayv1alpha1.OrderSequential }, kind: series.Gap, says: "(sequential-order)",
 		},
-		"with the rejected trials it is elsewhere": {harm: beside(1.5), kind: series.Gap, says: "leaving them out must not be what moves it"},
+		"with the rejected trials it is elsewhere": {harm: beside(1.5), kind: series.Gap, says: "so their exclusion would change it"},
 		"with them it is where it was":             {harm: beside(1), kind: series.Measured, step: true},
 		"a control phase stayed where it was":      {edit: control("expand"), harm: still, kind: series.Measured, step: true},
 		"a control phase of head moved where its gate is a NoGo": {
@@ -573,10 +573,10 @@ func TestARunWithoutARevisionIsRefused(t *testing.T) {
 		edit func(*Run)
 		says string
 	}{
-		"no head":     {func(r *Run) { delete(r.Arms, Head) }, "both need a revision"},
-		"no anchor":   {func(r *Run) { delete(r.Arms, Anchor) }, "both need a revision"},
-		"no project":  {func(r *Run) { r.Project = "" }, "part of a series' key"},
-		"no schedule": {func(r *Run) { r.Schedule = "" }, "what had it measured"},
+		"no head":     {func(r *Run) { delete(r.Arms, Head) }, "both are required"},
+		"no anchor":   {func(r *Run) { delete(r.Arms, Anchor) }, "both are required"},
+		"no project":  {func(r *Run) { r.Project = "" }, "required for the series' key"},
+		"no schedule": {func(r *Run) { r.Schedule = "" }, "both are required"},
 		"no time":     {func(r *Run) { r.At = time.Time{} }, "at is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {

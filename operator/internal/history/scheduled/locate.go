@@ -21,19 +21,19 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Finding is what a search for the culprits of a change found.
+// Finding is the result of a search for the culprits of a change.
 type Finding struct {
 	Change string
 	*bisect.Answer
 }
 
-// candidate is a change of the series of a schedule that is being located, or may be. Search is nil where it was not begun.
+// candidate is a change of a schedule's series that is being located, or may be. Search is nil before it starts.
 type candidate struct {
 	change *change.Change
 	search *bisect.Bounded
 }
 
-// candidates are those changes, in the order of the book.
+// candidates returns these changes, in the order of the book.
 func (h *History) candidates(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, all []*series.Series, book change.Book) (
 	[]candidate, error) {
 	begins := bounds(s) != nil
@@ -47,7 +47,7 @@ func (h *History) candidates(ctx context.Context, s *assayv1alpha1.BenchmarkSche
 	var out []candidate
 	for i := range book.Changes {
 		c := &book.Changes[i]
-		// Whoever makes a noisy program has thousands of suspicions that came to nothing, and no search is of one.
+		// Skip suspicions and refuted changes before any read, since a noisy program has thousands of them.
 		if !c.Known() || !slices.ContainsFunc(c.Effects, func(e change.Effect) bool { return ids[e.Series] }) {
 			continue
 		}
@@ -63,15 +63,15 @@ func (h *History) candidates(ctx context.Context, s *assayv1alpha1.BenchmarkSche
 	return out, nil
 }
 
-// sought reports whether a schedule is locating a change, and not somebody else, as with assay bisect.
+// sought reports whether a schedule locates a change, as opposed to a person with assay bisect.
 func sought(c *change.Change) bool {
 	return c.State == change.Locating && strings.HasPrefix(c.Last().Who, who)
 }
 
-// who is what a schedule is called in the book, before its name.
+// who prefixes a schedule's name in the book.
 const who = "BenchmarkSchedule "
 
-// bounds are those of the searches of a schedule; nil where it makes none.
+// bounds returns the budget of a schedule's searches; nil if they are disabled.
 func bounds(s *assayv1alpha1.BenchmarkSchedule) *bisect.Bounds {
 	if s.Spec.OnChange == nil || s.Spec.OnChange.Locate == nil {
 		return nil
@@ -80,7 +80,7 @@ func bounds(s *assayv1alpha1.BenchmarkSchedule) *bisect.Bounds {
 	return &bisect.Bounds{Waves: int(of.Waves), Runs: int(of.Runs), Within: of.Within.Duration}
 }
 
-// open is the search that a change asks for; nil where its series has no points on both sides of it yet.
+// open creates the search for a change; nil if its series has no points on both sides of it yet.
 func (h *History) open(s *assayv1alpha1.BenchmarkSchedule, c *change.Change, all []*series.Series,
 	recorded []schedule.Recorded) *bisect.Bounded {
 	revisions := make([]points.Revision, 0, len(recorded))
@@ -90,7 +90,7 @@ func (h *History) open(s *assayv1alpha1.BenchmarkSchedule, c *change.Change, all
 	return bisect.Open(c, all, revisions, *bounds(s), h.now())
 }
 
-// Search is what the search for the culprits of a change waits for; one without a change where there is none.
+// Search returns the next wave of the search for the culprits of a change, or the zero value.
 func (h *History) Search(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, recorded []schedule.Recorded) (*schedule.Search, error) {
 	all, book, err := h.standing(ctx, s)
 	if err != nil {
@@ -109,7 +109,7 @@ func (h *History) Search(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 		}
 		out := &schedule.Search{Change: one.change.ID}
 		wave := one.search.Search.Next().Wave
-		// One that was begun, and not written into the book, is begun again.
+		// A search that was stored but not recorded in the book is started again.
 		if wave == nil || one.change.State == change.Confirmed || h.stops(s, one) != "" {
 			return out, nil
 		}
@@ -129,7 +129,7 @@ func (h *History) Search(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	return &schedule.Search{}, nil
 }
 
-// standing are the series of a schedule, and the changes of its project.
+// standing returns the series of a schedule and the changes of its project.
 func (h *History) standing(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) ([]*series.Series, change.Book, error) {
 	kept := h.archive(s)
 	all, err := kept.Of(ctx, s.Spec.Series)
@@ -140,20 +140,20 @@ func (h *History) standing(ctx context.Context, s *assayv1alpha1.BenchmarkSchedu
 	return all, book, err
 }
 
-// stops is why a search takes no further run; empty where it may.
+// stops returns why a search takes no further run, or "".
 func (h *History) stops(s *assayv1alpha1.BenchmarkSchedule, one candidate) string {
 	switch {
 	case bounds(s) == nil:
-		return "BenchmarkSchedule " + s.Name + " locates changes no more (spec.onChange.locate)"
+		return "BenchmarkSchedule " + s.Name + " no longer locates changes (spec.onChange.locate)"
 	case one.change.State.Ended():
-		return "the change was decided meanwhile: it is " + string(one.change.State)
+		return "the change was decided meanwhile; its state is " + string(one.change.State)
 	default:
 		return one.search.Late(h.now())
 	}
 }
 
-// missing are the revisions of a wave whose images are gone, with the reasons. Of a registry that does not answer, or that the operator may
-// not ask, nothing is known, and its images are taken to be there.
+// missing maps revisions of a wave whose images were deleted to the reasons. If the registry is unreachable or denies access, the images
+// are assumed to exist.
 func (h *History) missing(ctx context.Context, search *bisect.Bounded, wave *locate.Wave) map[int]string {
 	out, answers := map[int]string{}, true
 	for _, r := range wave.Revisions {
@@ -168,13 +168,13 @@ func (h *History) missing(ctx context.Context, search *bisect.Bounded, wave *loc
 	return out
 }
 
-// endless reports whether an end of the history of a search is among the revisions that are not there: nothing is measured then.
+// endless reports whether an end of a search's history is among the missing revisions, in which case nothing can be measured.
 func endless(search *bisect.Bounded, failed map[int]string) bool {
 	return failed[0] != "" || failed[len(search.Search.Revisions)-1] != ""
 }
 
-// Locate begins the search for the culprits of a change, or ends it where no further run is due. What it found is given again until
-// Located. It is nil while the search goes on, and where there is none.
+// Locate starts the search for the culprits of a change, or ends it if no further run is due. The result is returned again until Located
+// is called. It is nil while the search continues, and without a search.
 func (h *History) Locate(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, action *schedule.Locate) (*Finding, error) {
 	all, book, err := h.standing(ctx, s)
 	if err != nil {
@@ -217,21 +217,21 @@ func (h *History) Locate(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	return &Finding{one.change.ID, answer}, nil
 }
 
-// begin writes into the book that a change is being located. The search was written before: one that is in the book only is somebody
-// else's.
+// begin records in the book that a change is being located. The search is stored before, so a change in Locating without a search belongs
+// to another process.
 func (h *History) begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, one candidate) error {
 	why := fmt.Sprintf("%d revisions from %s to %s are searched", len(one.search.Search.Revisions), one.search.Search.Revisions[0].Revision,
 		one.search.Search.Revisions[len(one.search.Search.Revisions)-1].Revision)
 	return h.decide(ctx, s, one.change.ID, func(c change.Change, e change.Event) (change.Change, error) {
 		if c.State != change.Confirmed {
-			return c, nil // It is Locating already, or somebody decided.
+			return c, nil // It is in Locating already, or a person decided.
 		}
 		e.Why = why
 		return c.Sought(e)
 	})
 }
 
-// end writes down why a search takes no further run, if anything but its answer ends it.
+// end records why a search takes no further run, unless it ended with its answer.
 func (h *History) end(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, one candidate) (*bisect.Bounded, error) {
 	wave := one.search.Search.Next().Wave
 	if wave == nil {
@@ -258,18 +258,18 @@ func (h *History) end(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, o
 	})
 }
 
-// update changes a search that was begun.
+// update changes an existing search.
 func (h *History) update(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, id string, turn func(*bisect.Bounded) error) (
 	*bisect.Bounded, error) {
 	return h.archive(s).UpdateSearch(ctx, id, func(old *bisect.Bounded) (*bisect.Bounded, error) {
 		if old == nil {
-			return nil, errors.New("somebody deleted the search in between")
+			return nil, errors.New("the search was deleted concurrently")
 		}
 		return old, turn(old)
 	})
 }
 
-// Located writes what a search found into the book, and reports which change is located next; empty for none.
+// Located records the result of a search in the book, and returns the next change to locate, or "".
 func (h *History) Located(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, found *Finding) (next string, err error) {
 	if err := h.decide(ctx, s, found.Change, func(c change.Change, e change.Event) (change.Change, error) {
 		e.Why = found.Story()
@@ -290,7 +290,7 @@ func (h *History) Located(ctx context.Context, s *assayv1alpha1.BenchmarkSchedul
 	return h.locates(ctx, s, all, book)
 }
 
-// locates is the first change that is being located, or may be.
+// locates returns the first change that is being located, or may be.
 func (h *History) locates(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, all []*series.Series, book change.Book) (string, error) {
 	candidates, err := h.candidates(ctx, s, all, book)
 	if err != nil || len(candidates) == 0 {
@@ -304,7 +304,7 @@ func (h *History) decide(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	_, err := h.archive(s).Update(ctx, func(book change.Book) (change.Book, error) {
 		at := slices.IndexFunc(book.Changes, func(c change.Change) bool { return c.ID == id })
 		if at < 0 {
-			return book, nil // Somebody removed it.
+			return book, nil // The change was removed.
 		}
 		moved, err := move(book.Changes[at], change.Event{At: h.now(), Who: who + s.Name})
 		if err != nil {
@@ -315,7 +315,7 @@ func (h *History) decide(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	return err
 }
 
-// wave adds what the run of a wave measured to its search. A run that measured nothing is lost, and the wave is measured again.
+// wave adds the run of a wave to its search. After a run without a result the wave is measured again.
 func (h *History) wave(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun, store store.Store) (Recorded, error) {
 	exp, found, err := ledger.ReadJudged(ctx, store)
@@ -323,7 +323,7 @@ func (h *History) wave(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 		return Recorded{}, err
 	}
 	if err == nil && found == nil {
-		err = errors.New("its ledger has no analysis")
+		err = errors.New("the ledger has no analysis")
 	}
 	lost := ""
 	if err != nil {
@@ -355,7 +355,7 @@ func (h *History) wave(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 	return h.leads(ctx, s, Recorded{}, all, book)
 }
 
-// unpulled is the revision of a run whose image no node could get, so that the run failed; empty for none.
+// unpulled returns the revision of a failed run whose image could not be pulled, or "".
 func unpulled(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun) string {
 	failed := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed)
 	if failed == nil || failed.Reason != assayv1alpha1.ReasonImageNotPulled {
@@ -369,11 +369,11 @@ func unpulled(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun
 	return ""
 }
 
-// spend adds what became of the run of a wave, unless it was added before.
+// spend records the outcome of a wave's run once.
 func (h *History) spend(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	add func(*bisect.Bounded)) error {
 	if search, err := h.archive(s).Search(ctx, entry.Locates); err != nil || search == nil {
-		return err // One that somebody deleted is missed by nobody.
+		return err // Ignore a deleted search.
 	}
 	_, err := h.update(ctx, s, entry.Locates, func(search *bisect.Bounded) error {
 		if search.Number() == int(entry.Wave) {

@@ -310,7 +310,7 @@ func locating(t *testing.T, begun *search) {
 			l.nextWave()
 			good := l.kept().Search.Revisions[0]
 			l.history.Images = gone{good.Image: {Vanished: "it is gone"}}
-		}, change.Confirmed, nil, "no culprit was found in 1 waves: the first revision could not be measured", 0},
+		}, change.Confirmed, nil, "found no culprit in 1 waves: the first revision could not be measured", 0},
 		"a registry that does not answer is no reason to pass over": {func(l *search) {
 			l.history.Images = gone{image(culprit): {Problem: "no answer"}}
 		}, change.Located, []string{name}, name + ": 1.", 0},
@@ -318,7 +318,7 @@ func locating(t *testing.T, begun *search) {
 			_, err := l.step()
 			l.must(err)
 			l.clock.SetTime(night.Add(25 * time.Hour))
-		}, change.Confirmed, nil, "it began at 2026-11-23T02:00:00Z and was allowed 24h0m0s", 0},
+		}, change.Confirmed, nil, "its time limit has passed (started 2026-11-23T02:00:00Z, allowed 24h0m0s)", 0},
 		"a clock that jumps back takes it no time": {func(l *search) {
 			_, err := l.step()
 			l.must(err)
@@ -328,12 +328,12 @@ func locating(t *testing.T, begun *search) {
 			_, err := l.step()
 			l.must(err)
 			l.schedule.Spec.OnChange = nil
-		}, change.Confirmed, nil, "locates changes no more", 0},
+		}, change.Confirmed, nil, "no longer locates changes", 0},
 		"what a person decides meanwhile stands, and no further run is made": {func(l *search) {
 			_, err := l.step()
 			l.must(err)
 			l.decides(change.Accepted)
-		}, change.Accepted, nil, "it is Accepted", 0},
+		}, change.Accepted, nil, "its state is Accepted", 0},
 		"another schedule that has the series now goes on with it": {func(l *search) {
 			_, err := l.step()
 			l.must(err)
@@ -434,8 +434,8 @@ func unsearchable(t *testing.T, begun *search) {
 		l.ends()
 	}
 	want := map[string]string{
-		l.change: "no culprit was found in 0 waves: revision " + revision(head).Revision + " was measured on both sides of the change: " +
-			"no commit made it",
+		l.change: "found no culprit in 0 waves: revision " + revision(head).Revision + " was measured on both sides of the change, " +
+			"so no commit caused it",
 	}
 	if found := l.found(); found.State != change.Confirmed || l.waves != begun.waves || !maps.Equal(l.told, want) {
 		t.Errorf("%s after %d waves, told %v, want %v", found.State, l.waves, l.told, want)

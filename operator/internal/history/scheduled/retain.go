@@ -13,28 +13,28 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// retainEvery is how often what has grown too old is removed, and retainAgain how soon it is tried again where it could not be.
+// retainEvery is the interval of retention, and retainAgain the retry interval after an error.
 const (
 	retainEvery = 24 * time.Hour
 	retainAgain = time.Hour
 )
 
-// Retainer removes of the histories of all namespaces what the administrator's policy does not keep, whether or not a schedule still adds
-// to them.
+// Retainer applies the administrator's retention policy to the histories of all namespaces, including those that no schedule uses any
+// more.
 type Retainer struct {
 	// Store is the root of all ledgers.
 	Store store.Store
-	// Of is what stays of the histories of a namespace; the zero value keeps all.
+	// Of returns the retention of a namespace; the zero value retains all records.
 	Of func(namespace string) series.Retention
-	// Namespaces are those of this operator; none is all.
+	// Namespaces of this operator; empty means all.
 	Namespaces []string
 	Clock      clock.Clock
 
-	// due is when it is the turn of a namespace next.
+	// due is the next time of each namespace.
 	due map[string]time.Time
 }
 
-// Start removes what is too old until the context ends.
+// Start removes expired records until the context ends.
 func (r *Retainer) Start(ctx context.Context) error {
 	for {
 		next := r.Refresh(ctx)
@@ -46,13 +46,13 @@ func (r *Retainer) Start(ctx context.Context) error {
 	}
 }
 
-// Refresh retains the histories whose turn it is, and returns when the next one's is. Doing it twice removes nothing more, so that nothing
-// of it has to outlive the operator.
+// Refresh applies the retention to due namespaces, and returns the next due time. It is idempotent, so the due times are held in memory
+// only.
 func (r *Retainer) Refresh(ctx context.Context) time.Duration {
 	logger := ctrl.LoggerFrom(ctx).WithName("retention")
 	namespaces, err := archive.Projects(ctx, r.Store)
 	if err != nil {
-		logger.Error(err, "Cannot list the histories to retain")
+		logger.Error(err, "Cannot list the histories for retention")
 		return retainAgain
 	}
 	if r.due == nil {
@@ -65,7 +65,7 @@ func (r *Retainer) Refresh(ctx context.Context) time.Duration {
 			continue
 		}
 		now := r.Clock.Now().UTC()
-		// A turn that is further away than a day is that of a clock that has jumped back.
+		// A due time more than a day ahead means that the clock was set back.
 		if left := r.due[namespace].Sub(now); left > 0 && left <= retainEvery {
 			next = min(next, left)
 			continue
@@ -74,10 +74,10 @@ func (r *Retainer) Refresh(ctx context.Context) time.Duration {
 		gone, err := archive.Open(store.WithPrefix(r.Store, archive.Prefix(namespace))).Retain(ctx, policy, now)
 		if err != nil {
 			wait = retainAgain
-			logger.Error(err, "Cannot retain a history", "namespace", namespace)
+			logger.Error(err, "Cannot apply the retention of a history", "namespace", namespace)
 		}
 		if gone > 0 {
-			logger.Info("Removed records that are older than the policy keeps", "namespace", namespace, "records", gone)
+			logger.Info("Removed expired records", "namespace", namespace, "records", gone)
 		}
 		r.due[namespace] = now.Add(wait)
 		next = min(next, wait)

@@ -1,6 +1,5 @@
-// Package scheduled keeps what the runs of schedules measured: it writes down what a run is for when it begins, adds its point to the
-// history of its namespace when it has ended, and says which confirming run is due, and which wave of a search for the culprits of a
-// change. Each of its writes can be repeated.
+// Package scheduled maintains the histories of schedules. It records the purpose of a run when it begins, appends its point to the
+// namespace's history when it ends, and selects due confirming runs and waves of searches. All writes are idempotent.
 package scheduled
 
 import (
@@ -30,27 +29,27 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// ConfirmKey is where a confirming run's ledger says what the run decides.
+// ConfirmKey is the key in a confirming run's ledger that stores the decision to make.
 const ConfirmKey = "confirm.json"
 
-// mostConfirm is more than it takes to name every series of a benchmark.
+// mostConfirm bounds the object at ConfirmKey; it has room for every series of a benchmark.
 const mostConfirm = 16 << 20
 
-// History is that of all namespaces, beside the ledgers.
+// History accesses the histories of all namespaces, which are stored beside the ledgers.
 type History struct {
 	// Store is the root of all ledgers.
 	Store store.Store
 	Clock clock.PassiveClock
-	// Images looks up which image a tag names, and which images are still there.
+	// Images resolves tags, and checks whether images still exist.
 	Images interface {
 		Resolve(ctx context.Context, reference string) schedule.Image
 	}
 }
 
-// Recorded is what came of a run that has ended.
+// Recorded is the result of recording a finished run.
 type Recorded struct {
 	schedule.Outcome
-	// Alerts are what people are to be notified of. They are given again until Told.
+	// Alerts to send. They are returned again until Told is called.
 	Alerts []change.Alert
 }
 
@@ -58,10 +57,10 @@ func (h *History) archive(s *assayv1alpha1.BenchmarkSchedule) *archive.Archive {
 	return archive.Open(store.WithPrefix(h.Store, archive.Prefix(s.Namespace)))
 }
 
-// URL is where the history of a schedule's namespace lies.
+// URL returns the location of the history of a schedule's namespace.
 func (h *History) URL(s *assayv1alpha1.BenchmarkSchedule) string { return h.archive(s).URL() }
 
-// Past is what the history knows of a schedule's series.
+// Past returns the state of a schedule's series in the history.
 func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (*schedule.Past, error) {
 	kept := h.archive(s)
 	all, err := kept.Of(ctx, s.Spec.Series)
@@ -85,8 +84,7 @@ func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) 
 	return out, nil
 }
 
-// known is a revision whose image is known by its digest, as a schedule's status takes them; nil for any other, of which a history may have
-// some.
+// known converts a revision with an image digest for a schedule's status; nil for any other, which a history may contain.
 func known(revision points.Revision) *assayv1alpha1.Revision {
 	if out := assayv1alpha1.Revision(revision); out.WellFormed() {
 		return &out
@@ -94,7 +92,7 @@ func known(revision points.Revision) *assayv1alpha1.Revision {
 	return nil
 }
 
-// imaged is a revision of a series with the image that it was measured with; nil where it never was, or without one.
+// imaged returns a revision of a series with the image that it was measured with; nil if it was never measured or has no image.
 func (h *History) imaged(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, of *series.Series,
 	revision string) (*assayv1alpha1.Revision, error) {
 	if anchor := s.Status.Anchor; anchor != nil && anchor.Revision == revision {
@@ -112,7 +110,7 @@ func (h *History) imaged(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	return nil, nil
 }
 
-// Due is the confirming run that is due now; one without a change where there is none.
+// Due returns the due confirming run, or the zero value.
 func (h *History) Due(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (*schedule.Confirmation, error) {
 	all, due, err := h.due(ctx, s)
 	if err != nil {
@@ -139,8 +137,8 @@ func (h *History) due(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (
 	return all, watch.Default().Due(all, book), nil
 }
 
-// confirming are the arms of a confirming run: the anchor, the old revisions, the new ones and, as the head, the newest. There are none
-// where an image is not known, as of revisions that were measured without a cluster.
+// confirming returns the arms of a confirming run: the anchor, the old revisions, the new ones and, as the head, the newest. It returns
+// none if an image is unknown, as for revisions measured without a cluster.
 func confirming(anchor *assayv1alpha1.Revision, due watch.Confirm) []assayv1alpha1.ScheduledArm {
 	if anchor == nil {
 		return nil
@@ -162,17 +160,17 @@ func confirming(anchor *assayv1alpha1.Revision, due watch.Confirm) []assayv1alph
 	return out
 }
 
-// Prefixes of the arms of a confirming run.
+// Prefixes of the arm names of a confirming run.
 const (
 	oldPrefix = "old-"
 	newPrefix = "new-"
 )
 
-// Begin writes down what a run is for, in its ledger, before anything is measured.
+// Begin stores the purpose of a run in its ledger before it starts.
 func (h *History) Begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun) error {
 	if entry.Locates != "" {
-		return nil // Its search has all of it.
+		return nil // The stored search describes the run.
 	}
 	store, point := observe.RunStore(h.Store, run), pointOf(s, entry, string(run.UID), run.CreationTimestamp.Time)
 	if entry.Confirms != "" {
@@ -184,7 +182,7 @@ func (h *History) Begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	return create(ctx, store, points.Key, point)
 }
 
-// pointOf is the point that a number of a schedule is given for.
+// pointOf returns the point that a number of a schedule refers to.
 func pointOf(s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, id string, at time.Time) points.Run {
 	out := points.Run{
 		Project: s.Namespace, Benchmark: s.Spec.Series, ID: id, Analysis: 1, Schedule: s.Name, Sequence: entry.Sequence,
@@ -196,8 +194,8 @@ func pointOf(s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledR
 	return out
 }
 
-// confirms makes of a point one that is measured anew, and writes down what that decides. Not found is a suspicion that has passed in the
-// meantime: nothing is decided by the run then.
+// confirms turns a point into a remeasured one, and stores the decision to make. If the suspicion has passed meanwhile, nothing is stored
+// and the run decides nothing.
 func (h *History) confirms(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, store store.Store,
 	point *points.Run) (found bool, err error) {
 	all, due, err := h.due(ctx, s)
@@ -216,7 +214,7 @@ func (h *History) confirms(ctx context.Context, s *assayv1alpha1.BenchmarkSchedu
 	return true, create(ctx, store, ConfirmKey, one)
 }
 
-// create writes an object that says what was decided first: what is there stays.
+// create stores an object unless it exists. The first write wins.
 func create(ctx context.Context, s store.Store, key string, value any) error {
 	raw, err := ledger.JSON(value)
 	if err != nil {
@@ -228,8 +226,8 @@ func create(ctx context.Context, s store.Store, key string, value any) error {
 	return nil
 }
 
-// Record adds what a run measured that has ended. A store that does not answer is an error, and nothing is lost; a ledger that answers
-// nothing is a gap.
+// Record adds the measurements of a finished run. An unreachable store is an error that the caller retries; an incomplete ledger is
+// recorded as a gap.
 func (h *History) Record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun) (Recorded, error) {
 	store := observe.RunStore(h.Store, run)
@@ -246,7 +244,7 @@ func (h *History) Record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	case err != nil:
 		return Recorded{}, h.Gap(ctx, s, entry, why(run, err.Error()))
 	case !isPoint:
-		return Recorded{}, h.Gap(ctx, s, entry, why(run, points.Key+" is missing in its ledger "+store.URL()))
+		return Recorded{}, h.Gap(ctx, s, entry, why(run, points.Key+" is missing in ledger "+store.URL()))
 	}
 	if err := h.archive(s).Append(ctx, records); err != nil {
 		return Recorded{}, err
@@ -254,13 +252,13 @@ func (h *History) Record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	return h.look(ctx, s, store, records)
 }
 
-// away reports whether an error is one of a store that may answer later.
+// away reports whether an error of a store is temporary.
 func away(ctx context.Context, err error) bool {
 	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrNoBucket) || errors.Is(err, context.DeadlineExceeded) ||
 		err != nil && ctx.Err() != nil
 }
 
-// why is the reason for a gap: what the run itself says, else what its ledger lacks.
+// why returns the reason of a gap: the run's condition if it has one, else the problem of its ledger.
 func why(run *assayv1alpha1.BenchmarkRun, found string) string {
 	for _, kind := range []string{assayv1alpha1.ConditionFailed, assayv1alpha1.ConditionAccepted} {
 		if c := meta.FindStatusCondition(run.Status.Conditions, kind); c != nil &&
@@ -271,7 +269,7 @@ func why(run *assayv1alpha1.BenchmarkRun, found string) string {
 	return fmt.Sprintf("BenchmarkRun %s: %s", run.Name, found)
 }
 
-// look has the policy look at the newest point of each series.
+// look applies the policy to the newest point of each series.
 func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, store store.Store, records []points.Keyed) (Recorded,
 	error) {
 	var out Recorded
@@ -302,8 +300,7 @@ func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 	return h.leads(ctx, s, out, all, book)
 }
 
-// leads adds what a run leads to: the confirming run that is due after it, the change that is located, and the alerts that nobody was given
-// yet.
+// leads adds the consequences of a run: the due confirming run, the change to locate, and pending alerts.
 func (h *History) leads(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, out Recorded, all []*series.Series, book change.Book) (
 	Recorded, error) {
 	if due := watch.Default().Due(all, book); len(due) > 0 {
@@ -319,8 +316,7 @@ func (h *History) leads(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	return out, err
 }
 
-// Told writes down that people were notified. Until then Record gives the alerts again, so that an operator that dies in between loses
-// none.
+// Told records that alerts were sent. Record returns them again until then, so that an operator crash loses none.
 func (h *History) Told(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, alerts []change.Alert) error {
 	_, err := h.archive(s).Update(ctx, func(book change.Book) (change.Book, error) { return book.Told(alerts, h.now()), nil })
 	return err
@@ -330,7 +326,7 @@ func measured(r points.Keyed) bool { return r.Record.Kind == series.Measured }
 
 func (h *History) now() time.Time { return h.Clock.Now().UTC() }
 
-// judge has the policy judge a confirming run. The point that it measured anew takes the place of the one that raised the suspicion.
+// judge applies the policy to a confirming run. Its point replaces the one that raised the suspicion.
 func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, run *assayv1alpha1.BenchmarkRun,
 	store store.Store) (Recorded, error) {
 	confirm, point, exp, found, err := evidence(ctx, store)
@@ -338,7 +334,7 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 		return Recorded{}, err
 	}
 	if err != nil {
-		// The suspicion stays, and the next point asks again.
+		// The suspicion remains, and the next point requests another run.
 		return Recorded{}, nil
 	}
 	point.Ledger = store.URL()
@@ -346,7 +342,7 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	if err != nil {
 		return Recorded{}, nil
 	}
-	// A point that could not be measured anew stays as it was.
+	// If a point could not be remeasured, the earlier record is retained.
 	records = slices.DeleteFunc(records, func(r points.Keyed) bool { return !measured(r) })
 	kept := h.archive(s)
 	if err := kept.Append(ctx, records); err != nil {
@@ -359,7 +355,7 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	}
 	book, err := kept.Update(ctx, func(book change.Book) (change.Book, error) {
 		if !waits(book, confirm) {
-			return book, nil // This run judged it before, or a person did.
+			return book, nil // This run was judged before, or a person decided.
 		}
 		book, _, err := watch.Default().Judge(confirm, estimates, "BenchmarkRun "+run.Name, book, h.now())
 		return book, err
@@ -374,7 +370,7 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	return h.leads(ctx, s, Recorded{}, all, book)
 }
 
-// evidence is what a confirming run decides, what it is of, and what it found.
+// evidence reads a confirming run's decision, point, experiment and analysis.
 func evidence(ctx context.Context, s store.Store) (*watch.Confirm, *points.Run, *experiment.Experiment, *analysis.Analysis, error) {
 	raw, err := store.GetAtMost(ctx, s, ConfirmKey, mostConfirm)
 	if err != nil {
@@ -393,12 +389,12 @@ func evidence(ctx context.Context, s store.Store) (*watch.Confirm, *points.Run, 
 	}
 	exp, found, err := ledger.ReadJudged(ctx, s)
 	if err == nil && found == nil {
-		err = errors.New("its ledger has no analysis")
+		err = errors.New("the ledger has no analysis")
 	}
 	return &confirm, point, exp, found, err
 }
 
-// sides are the arms of the new revisions and of the old ones.
+// sides returns the arms of the new revisions and of the old ones.
 func sides(point *points.Run) (over, under []string) {
 	over = []string{points.Head}
 	for name := range point.Arms {
@@ -414,19 +410,18 @@ func sides(point *points.Run) (over, under []string) {
 	return over, under
 }
 
-// waits reports whether a suspicion waits for this run: one that was judged has another state, or a run more.
+// waits reports whether a suspicion awaits this run. After it was judged, its state or its number of runs differs.
 func waits(book change.Book, confirm *watch.Confirm) bool {
 	return slices.ContainsFunc(book.Changes, func(c change.Change) bool {
 		return c.ID == confirm.Change && c.State == change.Suspected && c.Runs+1 == confirm.Number
 	})
 }
 
-// Gap adds to every series of the schedule that a due time, or a run, measured nothing, with the reason. A series without any point has no
-// gaps either.
+// Gap adds a gap to every series of the schedule for a due time or a run without measurements. A series without points gets no gaps.
 func (h *History) Gap(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, reason string) error {
 	switch {
 	case entry.Confirms != "":
-		return nil // It would have been no further point.
+		return nil // It would not have measured a point.
 	case entry.Locates != "":
 		return h.spend(ctx, s, entry, func(search *bisect.Bounded) { search.Lose(entry.Sequence, reason) })
 	}

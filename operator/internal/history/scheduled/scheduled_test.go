@@ -544,7 +544,7 @@ func TestBadInput(t *testing.T) {
 			back := entry(3, arms(3))
 			back.ScheduleTime = metav1.NewTime(night.AddDate(0, 0, -5))
 			l.record(back, measure(l, back))
-		}, 3, 1, 0, "its clock says"},
+		}, 3, 1, 0, "its time "},
 		"the same revision measured again": {func(t *testing.T, l *lab) {
 			again := entry(3, arms(2))
 			l.record(again, measure(l, again))
@@ -585,7 +585,7 @@ func TestBadInput(t *testing.T) {
 			l.schedule.Name, l.schedule.UID = "second", "another"
 			third := entry(3, arms(3))
 			l.record(third, measure(l, third))
-		}, 2, 1, 0, `schedule "second" measures this series too`},
+		}, 2, 1, 0, `schedule "second" also measures this series`},
 	} {
 		t.Run(row, func(t *testing.T) {
 			if !strings.Contains(string(raw), "| "+row+" |") {
@@ -651,7 +651,7 @@ func TestWhatAConfirmingRunDecidesIsReadAsFarAsItMayBeLong(t *testing.T) {
 	if err := l.history.Store.Replace(t.Context(), ConfirmKey, wide); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, _, err := evidence(t.Context(), l.history.Store); err == nil || !strings.Contains(err.Error(), "its lists take some") {
+	if _, _, _, _, err := evidence(t.Context(), l.history.Store); err == nil || !strings.Contains(err.Error(), "the analysis would take about") {
 		t.Errorf("of %d series in %d bytes: %v", mostConfirm/3, len(wide), err)
 	}
 }

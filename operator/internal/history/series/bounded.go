@@ -12,36 +12,36 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// What a file may grow to. A Parquet file says of itself how much it holds, and readers make room for what it says: a hundred bytes can
-// ask for all memory there is. Who may write to a history's folder or bucket may write such a file, and the operator reads those of all
-// namespaces. So all that a file says is held against what is there before any of it is expanded.
+// Size limits of a file. A Parquet file declares sizes that readers allocate for, so that a hundred bytes can request all memory. Files
+// are untrusted, because everyone with write access to a history's folder or bucket can create them, and the operator reads those of all
+// namespaces. Therefore all declared sizes are checked against the data before it is decompressed.
 const (
-	// mostRecords is a point every hour for eleven years.
+	// mostRecords is one point per hour for eleven years.
 	mostRecords = 100_000
-	// mostFile bounds the file, mostExpanded what its pages take without compression, mostFooter its description of itself, and
-	// mostInDescription the elements of any list there.
+	// mostFile bounds the file, mostExpanded its decompressed pages, mostFooter its metadata, and mostInDescription the elements of any
+	// list there.
 	mostFile, mostExpanded, mostFooter, mostInDescription = 32 << 20, 64 << 20, 256 << 10, 4096
-	// tail is what follows the footer: its length, and the format's name.
+	// tail is the length of the footer's size and of the magic bytes.
 	tail = 8
 )
 
 var schemaOfRows = parquet.SchemaOf(row{})
 
-// openFile opens a file whose description of itself holds.
+// openFile opens a file after validating its metadata.
 func openFile(data []byte) (*parquet.File, error) {
 	if len(data) > mostFile {
-		return nil, fmt.Errorf("it has %d bytes and at most %d are read", len(data), mostFile)
+		return nil, fmt.Errorf("the file has %d bytes; at most %d are allowed", len(data), mostFile)
 	}
 	if len(data) < 2*tail {
-		return nil, fmt.Errorf("it has %d bytes, and no Parquet file has", len(data))
+		return nil, fmt.Errorf("the file has %d bytes, which is too short for Parquet", len(data))
 	}
 	length := int(binary.LittleEndian.Uint32(data[len(data)-tail:]))
 	if length > mostFooter || length > len(data)-tail {
-		return nil, fmt.Errorf("its footer of %d bytes is longer than %d, or than the file", length, mostFooter)
+		return nil, fmt.Errorf("the footer of %d bytes exceeds the limit of %d or the file", length, mostFooter)
 	}
 	pages, footer := data[:len(data)-tail-length], data[len(data)-tail-length:len(data)-tail]
 	if rest, err := skipStruct(footer, 0); err != nil || len(rest) > 0 {
-		return nil, fmt.Errorf("its footer cannot be read: %d bytes are left: %w", len(rest), err)
+		return nil, fmt.Errorf("cannot decode the footer: %d bytes remain: %w", len(rest), err)
 	}
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
@@ -51,21 +51,21 @@ func openFile(data []byte) (*parquet.File, error) {
 		return nil, fmt.Errorf("schema: found %q; %q is allowed", found, schema)
 	}
 	if found := file.Schema(); !parquet.EqualNodes(found, schemaOfRows) {
-		return nil, fmt.Errorf("it has other columns than a history: %s", found)
+		return nil, fmt.Errorf("the columns are not those of a history: %s", found)
 	}
 	return file, checkPages(file.Metadata(), pages)
 }
 
-// checkPages holds what row groups, columns and pages say of themselves against each other and against their bytes.
+// checkPages checks the sizes that row groups, columns and pages declare against each other and against the data.
 func checkPages(described *format.FileMetaData, data []byte) error {
 	records, budget := int64(0), mostExpanded
 	for _, group := range described.RowGroups {
 		if group.NumRows < 0 || group.NumRows > mostRecords || records+group.NumRows > mostRecords {
-			return fmt.Errorf("it says that it has more than %d records", mostRecords)
+			return fmt.Errorf("the file declares more than %d records", mostRecords)
 		}
 		records += group.NumRows
 		if len(group.Columns) != len(schemaOfRows.Columns()) {
-			return fmt.Errorf("it has %d columns, and a history has %d", len(group.Columns), len(schemaOfRows.Columns()))
+			return fmt.Errorf("found %d columns; a history has %d", len(group.Columns), len(schemaOfRows.Columns()))
 		}
 		for i := range group.Columns {
 			if err := checkColumn(&group.Columns[i], group.NumRows, data, &budget); err != nil {
@@ -74,7 +74,7 @@ func checkPages(described *format.FileMetaData, data []byte) error {
 		}
 	}
 	if described.NumRows != records {
-		return fmt.Errorf("it says that it has %d records, and its groups have %d", described.NumRows, records)
+		return fmt.Errorf("the file declares %d records, but its row groups have %d", described.NumRows, records)
 	}
 	return nil
 }
@@ -88,13 +88,13 @@ func checkColumn(column *format.ColumnChunk, rows int64, data []byte, budget *in
 	size := is.TotalCompressedSize
 	switch {
 	case column.FilePath != "":
-		return errors.New("it is in another file")
+		return errors.New("the column is in another file")
 	case is.NumValues != rows:
-		return fmt.Errorf("it says that it has %d values of %d records", is.NumValues, rows)
+		return fmt.Errorf("the column declares %d values for %d records", is.NumValues, rows)
 	case is.Codec != format.Zstd && is.Codec != format.Uncompressed:
-		return fmt.Errorf("it is compressed with %s, and a history with ZSTD", is.Codec)
+		return fmt.Errorf("the codec is %s; a history uses ZSTD", is.Codec)
 	case start < 0 || size < 0 || start > int64(len(data)) || size > int64(len(data))-start:
-		return fmt.Errorf("it says that it has %d bytes from %d on, and the file has %d", size, start, len(data))
+		return fmt.Errorf("the column declares %d bytes at offset %d, but the file has %d", size, start, len(data))
 	}
 	values := int64(0)
 	for pages := data[start : start+size]; len(pages) > 0; {
@@ -107,7 +107,7 @@ func checkColumn(column *format.ColumnChunk, rows int64, data []byte, budget *in
 			return err
 		}
 		if header.CompressedPageSize < 0 || int(header.CompressedPageSize) > len(rest) {
-			return fmt.Errorf("a page says that it has %d bytes of %d", header.CompressedPageSize, len(rest))
+			return fmt.Errorf("a page declares %d bytes, but %d remain", header.CompressedPageSize, len(rest))
 		}
 		in, err := checkPage(&header, rest[:header.CompressedPageSize], is.Codec, is.Type, rows-values, budget)
 		if err != nil {
@@ -117,12 +117,12 @@ func checkColumn(column *format.ColumnChunk, rows int64, data []byte, budget *in
 		pages = rest[header.CompressedPageSize:]
 	}
 	if values != rows {
-		return fmt.Errorf("its pages have %d values of %d records", values, rows)
+		return fmt.Errorf("the pages have %d values for %d records", values, rows)
 	}
 	return nil
 }
 
-// checkPage returns how many values a page has; a dictionary has none of the column's.
+// checkPage returns the number of column values in a page, which is 0 for a dictionary.
 func checkPage(header *format.PageHeader, page []byte, codec format.CompressionCodec, kind format.Type, most int64,
 	budget *int) (values int64, err error) {
 	levels := 0
@@ -132,14 +132,14 @@ func checkPage(header *format.PageHeader, page []byte, codec format.CompressionC
 	case header.Type == format.DataPageV2 && data.Valid:
 		values, levels = int64(data.V.NumValues), int(data.V.DefinitionLevelsByteLength)
 		if values < 0 || values > most || levels < 0 || levels > len(page) || data.V.RepetitionLevelsByteLength != 0 {
-			return 0, fmt.Errorf("a page says that it has %d values, and levels of %d and %d bytes", values, levels,
+			return 0, fmt.Errorf("a page declares %d values, and levels of %d and %d bytes", values, levels,
 				data.V.RepetitionLevelsByteLength)
 		}
 		if err := checkRuns(page[:levels], 1, values); err != nil {
 			return 0, err
 		}
 	default:
-		return 0, fmt.Errorf("a page is a %s, which no history has", header.Type)
+		return 0, fmt.Errorf("unsupported page type %s", header.Type)
 	}
 	expanded := page[levels:]
 	if codec == format.Zstd && (!data.Valid || !data.V.IsCompressed.Valid || data.V.IsCompressed.V) {
@@ -148,26 +148,26 @@ func checkPage(header *format.PageHeader, page []byte, codec format.CompressionC
 		}
 	}
 	if *budget -= levels + len(expanded); *budget < 0 || int(header.UncompressedPageSize) != levels+len(expanded) {
-		return 0, fmt.Errorf("a page says that it has %d bytes without compression and has %d; at most %d are read in all",
+		return 0, fmt.Errorf("a page declares %d decompressed bytes and has %d; at most %d are allowed in total",
 			header.UncompressedPageSize, levels+len(expanded), mostExpanded)
 	}
 	if header.Type == format.DictionaryPage {
 		dictionary := header.DictionaryPageHeader.V
-		// The shortest value, an empty text, has a length of four bytes.
+		// The shortest value is an empty string with a length of four bytes.
 		if dictionary.Encoding != format.Plain || dictionary.NumValues < 0 || int(dictionary.NumValues) > len(expanded)/4 {
-			return 0, fmt.Errorf("a dictionary says that it has %d values in %d bytes", dictionary.NumValues, len(expanded))
+			return 0, fmt.Errorf("a dictionary declares %d values in %d bytes", dictionary.NumValues, len(expanded))
 		}
 		return 0, nil
 	}
 	return values, checkEncoded(data.V.Encoding, kind, expanded, values)
 }
 
-// checkEncoded counts the values that an encoding would make of a page's bytes.
+// checkEncoded compares the number of values that an encoding would produce with the declared one.
 func checkEncoded(encoding format.Encoding, kind format.Type, data []byte, values int64) error {
 	switch encoding {
 	case format.Plain:
 		if kind == format.ByteArray {
-			return errors.New("texts lie one after the other, which no history has")
+			return errors.New("strings are not dictionary-encoded, which is unsupported")
 		}
 		return nil
 	case format.RLEDictionary:
@@ -175,33 +175,33 @@ func checkEncoded(encoding format.Encoding, kind format.Type, data []byte, value
 			return nil
 		}
 		if data[0] > 32 {
-			return fmt.Errorf("indexes have %d bits", data[0])
+			return fmt.Errorf("unsupported index width of %d bits", data[0])
 		}
 		return checkRuns(data[1:], int(data[0]), values)
 	case format.DeltaLengthByteArray, format.DeltaBinaryPacked:
-		for range 2 { // The sizes of blocks, which the reader bounds.
+		for range 2 { // The block sizes, which the reader bounds.
 			_, n := binary.Uvarint(data)
 			if n <= 0 {
-				return errors.New("a page ends in its first numbers")
+				return errors.New("a page ends in its header")
 			}
 			data = data[n:]
 		}
 		if total, n := binary.Uvarint(data); n <= 0 || total > uint64(values) {
-			return fmt.Errorf("a page says that it has %d differences of %d values", total, values)
+			return fmt.Errorf("a page declares %d differences for %d values", total, values)
 		}
 		return nil
 	default:
-		return fmt.Errorf("values are encoded as %s, which no history has", encoding)
+		return fmt.Errorf("unsupported encoding %s", encoding)
 	}
 }
 
-// checkRuns counts the values of runs and of packed groups of eight, the last of which may be filled up
+// checkRuns counts the values of RLE runs and of bit-packed groups of eight, the last of which may be padded
 // (https://parquet.apache.org/docs/file-format/data-pages/encodings/).
 func checkRuns(data []byte, width int, values int64) error {
 	for count := uint64(0); len(data) > 0; {
 		head, n := binary.Uvarint(data)
 		if n <= 0 {
-			return errors.New("a page ends in a run")
+			return errors.New("a page ends within a run")
 		}
 		data = data[n:]
 		length, bytes := head>>1, uint64(width+7)/8
@@ -209,7 +209,7 @@ func checkRuns(data []byte, width int, values int64) error {
 			length, bytes = length*8, (head>>1)*uint64(width)
 		}
 		if count += length; head>>1 > mostRecords || count > uint64(values)+7 || bytes > uint64(len(data)) {
-			return fmt.Errorf("runs have at least %d values of %d", count, values)
+			return fmt.Errorf("runs have at least %d values; %d are declared", count, values)
 		}
 		data = data[bytes:]
 	}
@@ -235,12 +235,12 @@ const (
 	thriftDouble, thriftBinary, thriftList, thriftSet, thriftStruct = 7, 8, 9, 10, 12
 )
 
-// deepest is how deep structures may lie in each other: those of Parquet lie six deep.
+// deepest bounds the nesting of structures; Parquet has six levels.
 const deepest = 16
 
-var errDescription = errors.New("its description is cut short, or holds more than there is")
+var errDescription = errors.New("the metadata is truncated, or declares more than it holds")
 
-// skipStruct passes over a structure, and returns what follows it. It makes no room for anything.
+// skipStruct skips a structure, and returns the remaining data. It does not allocate.
 func skipStruct(data []byte, depth int) (rest []byte, err error) {
 	for depth <= deepest {
 		if len(data) == 0 {
@@ -256,7 +256,7 @@ func skipStruct(data []byte, depth int) (rest []byte, err error) {
 				return nil, err
 			}
 		}
-		if kind := head & 15; kind != thriftTrue && kind != thriftFalse { // Whose value is their type.
+		if kind := head & 15; kind != thriftTrue && kind != thriftFalse { // A Boolean has its value in its type.
 			if data, err = skipValue(data, kind, depth); err != nil {
 				return nil, err
 			}
@@ -328,12 +328,12 @@ func skipBytes(data []byte, length uint64) ([]byte, error) {
 	return data[length:], nil
 }
 
-// rowsOf are the first rows of a file that anybody may have written, at most as many as are asked for.
+// rowsOf decodes at most most rows from an untrusted file.
 func rowsOf(data []byte, most int64) (rows []row, err error) {
 	defer func() {
-		// The library does not expect that a page contradicts itself.
+		// The library panics on pages with contradictory contents.
 		if problem := recover(); problem != nil {
-			rows, err = nil, fmt.Errorf("it contradicts itself: %v", problem)
+			rows, err = nil, fmt.Errorf("the file is inconsistent: %v", problem)
 		}
 	}()
 	file, err := openFile(data)

@@ -169,49 +169,49 @@ func TestWhatAFileSaysOfItselfIsHeldAgainstIt(t *testing.T) {
 		forge func(*testing.T, *forged) []byte
 		says  string
 	}{
-		"nothing": {func(*testing.T, *forged) []byte { return nil }, "no Parquet file has"},
+		"nothing": {func(*testing.T, *forged) []byte { return nil }, "too short for Parquet"},
 		"a footer longer than the file": {func(_ *testing.T, f *forged) []byte {
 			return []byte("PAR1\xff\xff\x00\x00PAR1PAR1\xf0\xff\x00\x00PAR1")
-		}, "longer than"},
-		"a footer of gigabytes":          {func(_ *testing.T, f *forged) []byte { return append(f.pages, "\xff\xff\xff\xffPAR1"...) }, "longer than"},
-		"a list with more than there is": {footer(append([]byte{0x15, 0x04, 0x19, 0xfc}, append(many, 0)...)...), "holds more than there is"},
-		"a list of numbers without end":  {footer(append([]byte{0x19, 0xf5}, append(many, 0)...)...), "holds more than there is"},
-		"a text longer than the file":    {footer(append([]byte{0x18}, append(many, 0)...)...), "holds more than there is"},
-		"structures without end":         {footer([]byte(strings.Repeat("\x1c", 1000))...), "holds more than there is"},
-		"lists without end":              {footer([]byte(strings.Repeat("\x19", 1000))...), "holds more than there is"},
-		"a map, which Parquet has not":   {footer(0x1b, 0x05, 0x55, 0), "holds more than there is"},
+		}, "exceeds the limit"},
+		"a footer of gigabytes":          {func(_ *testing.T, f *forged) []byte { return append(f.pages, "\xff\xff\xff\xffPAR1"...) }, "exceeds the limit"},
+		"a list with more than there is": {footer(append([]byte{0x15, 0x04, 0x19, 0xfc}, append(many, 0)...)...), "declares more than it holds"},
+		"a list of numbers without end":  {footer(append([]byte{0x19, 0xf5}, append(many, 0)...)...), "declares more than it holds"},
+		"a text longer than the file":    {footer(append([]byte{0x18}, append(many, 0)...)...), "declares more than it holds"},
+		"structures without end":         {footer([]byte(strings.Repeat("\x1c", 1000))...), "declares more than it holds"},
+		"lists without end":              {footer([]byte(strings.Repeat("\x19", 1000))...), "declares more than it holds"},
+		"a map, which Parquet has not":   {footer(0x1b, 0x05, 0x55, 0), "declares more than it holds"},
 
 		"more records than any file":   {changed(func(f *forged) { f.footer.NumRows, f.footer.RowGroups[0].NumRows = 1<<40, 1<<40 }), "more than 100000 records"},
 		"fewer records than none":      {changed(func(f *forged) { f.footer.NumRows, f.footer.RowGroups[0].NumRows = -1, -1 }), "-1"},
-		"more records than its groups": {changed(func(f *forged) { f.footer.NumRows = 50_000 }), "its groups have 40"},
+		"more records than its groups": {changed(func(f *forged) { f.footer.NumRows = 50_000 }), "its row groups have 40"},
 		"a group twice": {changed(func(f *forged) {
 			f.footer.NumRows, f.footer.RowGroups = 40*4000, slices.Repeat(f.footer.RowGroups, 4000)
-		}), "longer than"},
-		"a column with more values than records": {changed(func(f *forged) { f.column("id").NumValues = 99_999 }), "says that it has 99999 values of 40"},
-		"a column elsewhere":                     {changed(func(f *forged) { f.column("id").DataPageOffset = 1 << 40 }), "bytes from"},
-		"a column before the file":               {changed(func(f *forged) { f.column("id").DataPageOffset = -8 }), "bytes from"},
-		"a column longer than the file":          {changed(func(f *forged) { f.column("id").TotalCompressedSize = math.MaxInt64 }), "bytes from"},
+		}), "exceeds the limit"},
+		"a column with more values than records": {changed(func(f *forged) { f.column("id").NumValues = 99_999 }), "declares 99999 values for 40"},
+		"a column elsewhere":                     {changed(func(f *forged) { f.column("id").DataPageOffset = 1 << 40 }), "bytes at offset"},
+		"a column before the file":               {changed(func(f *forged) { f.column("id").DataPageOffset = -8 }), "bytes at offset"},
+		"a column longer than the file":          {changed(func(f *forged) { f.column("id").TotalCompressedSize = math.MaxInt64 }), "bytes at offset"},
 		"a column in another file":               {changed(func(f *forged) { f.footer.RowGroups[0].Columns[0].FilePath = "/etc/passwd" }), "another file"},
-		"a column without pages":                 {changed(func(f *forged) { f.column("id").TotalCompressedSize = 0 }), "have 0 values of 40"},
+		"a column without pages":                 {changed(func(f *forged) { f.column("id").TotalCompressedSize = 0 }), "have 0 values for 40"},
 		"a column less": {changed(func(f *forged) {
 			f.footer.RowGroups[0].Columns = f.footer.RowGroups[0].Columns[1:]
 		}), ""},
-		"another compression": {changed(func(f *forged) { f.column("id").Codec = format.Brotli }), "compressed with"},
+		"another compression": {changed(func(f *forged) { f.column("id").Codec = format.Brotli }), "a history uses ZSTD"},
 		"another schema":      {changed(func(f *forged) { f.footer.KeyValueMetadata = nil }), "is allowed"},
 		"other columns":       {changed(func(f *forged) { f.footer.Schema[1].Name = "projekt" }), ""},
 
 		"a page with more values than its column": {paged("id", func(h *format.PageHeader, body []byte) []byte {
 			h.DataPageHeaderV2.V.NumValues = math.MaxInt32
 			return body
-		}), "a page says that it has 2147483647 values"},
+		}), "a page declares 2147483647 values"},
 		"a page longer than its column": {paged("id", func(h *format.PageHeader, body []byte) []byte {
 			h.CompressedPageSize = math.MaxInt32
 			return body
-		}), "a page says that it has 2147483647 bytes"},
+		}), "a page declares 2147483647 bytes"},
 		"a page of gigabytes": {paged("id", func(h *format.PageHeader, body []byte) []byte {
 			h.UncompressedPageSize = math.MaxInt32
 			return body
-		}), "bytes without compression"},
+		}), "decompressed bytes"},
 		"a page that unpacks without end": {paged("id", func(h *format.PageHeader, _ []byte) []byte {
 			body := packed(t, make([]byte, 256<<20))
 			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), 256<<20, 0
@@ -222,13 +222,13 @@ func TestWhatAFileSaysOfItselfIsHeldAgainstIt(t *testing.T) {
 			body := packed(t, plain)
 			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), int32(len(plain)), 0
 			return body
-		}), "2147483647 differences of 40"},
+		}), "2147483647 differences for 40"},
 		"a run of more values than there are": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
 			plain := append([]byte{8}, append(binary.AppendUvarint(nil, 90_000<<1), 0)...)
 			body := packed(t, plain)
 			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), int32(len(plain)), 0
 			return body
-		}), "runs have at least 90000 values of 40"},
+		}), "runs have at least 90000 values; 40 are declared"},
 		"packed groups of no bits without end": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
 			plain := append([]byte{0}, binary.AppendUvarint(nil, math.MaxInt32<<1|1)...)
 			body := packed(t, plain)
@@ -242,7 +242,7 @@ func TestWhatAFileSaysOfItselfIsHeldAgainstIt(t *testing.T) {
 			h.CompressedPageSize += int32(len(levels)) - was
 			h.UncompressedPageSize += int32(len(levels)) - was
 			return append(levels, body[was:]...)
-		}), "runs have at least 90000 values of 40"},
+		}), "runs have at least 90000 values; 40 are declared"},
 		"an index that no dictionary has": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
 			plain := append([]byte{8}, append(binary.AppendUvarint(nil, 40<<1), 200)...)
 			body := packed(t, plain)
@@ -252,11 +252,11 @@ func TestWhatAFileSaysOfItselfIsHeldAgainstIt(t *testing.T) {
 		"a page of a kind that no history has": {paged("id", func(h *format.PageHeader, body []byte) []byte {
 			h.Type = format.IndexPage
 			return body
-		}), "which no history has"},
+		}), "unsupported"},
 		"an encoding that no history has": {paged("id", func(h *format.PageHeader, body []byte) []byte {
 			h.DataPageHeaderV2.V.Encoding = format.DeltaByteArray
 			return body
-		}), "which no history has"},
+		}), "unsupported"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -326,10 +326,10 @@ func TestWhateverIsWrittenIsRead(t *testing.T) {
 	for i := range large {
 		large[i].Ledger = strings.Repeat(fmt.Sprint(i), 1<<20)
 	}
-	if _, err := Encode(nightly, large); err == nil || !strings.Contains(err.Error(), "would not be read") {
+	if _, err := Encode(nightly, large); err == nil || !strings.Contains(err.Error(), "would be unreadable") {
 		t.Errorf("more text than is read again: %v", err)
 	}
-	if _, err := Encode(nightly, manyNights(mostRecords+1)); err == nil || !strings.Contains(err.Error(), "at most 100000 are kept") {
+	if _, err := Encode(nightly, manyNights(mostRecords+1)); err == nil || !strings.Contains(err.Error(), "at most 100000 fit") {
 		t.Errorf("more records than are read again: %v", err)
 	}
 }

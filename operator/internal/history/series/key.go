@@ -1,5 +1,5 @@
-// Package series keeps what scheduled runs measured of a program. A point is a ratio, not a value: head over an anchor that stays the
-// same, measured in the same blocks, so that a drift of the machine is in neither.
+// Package series stores the measurements of scheduled runs. A point is the ratio of head to a pinned anchor that was measured in the same
+// blocks, which removes drift of the machine.
 package series
 
 import (
@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Key identifies a series. Two records with equal keys measure the same thing; the schedule that had it measured, the machine, the
-// anchor and the time are not in it, because a series outlives each of them.
+// Key identifies a series. Two records with equal keys measure the same quantity. Schedule, machine, anchor and time are not part of the
+// key, because a series outlives each of them.
 type Key struct {
 	// Project is the namespace of the runs, or the folder of a checkout.
 	Project string `parquet:"project,dict"`
 	// Benchmark is the name of the run's template or of the schedule's inline workload.
 	Benchmark string `parquet:"benchmark,dict"`
-	// Arm names the variant of the workload that is followed, where a schedule follows several; empty where there is one.
+	// Arm names the variant of the workload if a schedule has several; otherwise empty.
 	Arm string `parquet:"arm,dict"`
 	// Point is the combination of the sweep's values, "batchSize=8"; empty without a sweep.
 	Point string `parquet:"point,dict"`
@@ -25,19 +25,19 @@ type Key struct {
 	Statistic string `parquet:"statistic,dict"`
 }
 
-// Check reports what a key lacks.
+// Check returns an error if a field of the key is missing.
 func (k Key) Check() error {
 	for _, part := range []struct{ field, value string }{
 		{"project", k.Project}, {"benchmark", k.Benchmark}, {"metric", k.Metric}, {"statistic", k.Statistic},
 	} {
 		if part.value == "" {
-			return fmt.Errorf("series %q: %s is empty: name it", k, part.field)
+			return fmt.Errorf("series %q: %s is empty; a value is required", k, part.field)
 		}
 	}
 	return nil
 }
 
-// String is the key for people: benchmark, variant, point, and what is measured.
+// String formats the key for people: benchmark, variant, point, metric and statistic.
 func (k Key) String() string {
 	parts := []string{k.Project, k.Benchmark}
 	for _, optional := range []string{k.Arm, k.Point} {
@@ -48,12 +48,12 @@ func (k Key) String() string {
 	return strings.Join(append(parts, k.Metric+"."+k.Statistic), " ")
 }
 
-// Parts are what a key is made of, in the order in which series are listed.
+// Parts returns the fields of a key, in the sort order of series.
 func (k Key) Parts() []string {
 	return []string{k.Project, k.Benchmark, k.Arm, k.Point, k.Metric, k.Statistic}
 }
 
-// ID is the key as a name for files: the same for equal keys, and different for keys whose texts only look alike.
+// ID returns a file name for the key. It is a digest, so keys whose strings are equal by coincidence differ.
 func (k Key) ID() string {
 	hash := sha256.New()
 	for _, part := range k.Parts() {

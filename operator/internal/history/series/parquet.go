@@ -14,7 +14,7 @@ import (
 
 const schema = "assay.dev/history/v1alpha1"
 
-// row is a record as a file has it; docs/history.md describes the columns.
+// row is the file format of a record; docs/history.md describes the columns.
 type row struct {
 	Key
 
@@ -52,7 +52,7 @@ func Encode(key Key, records []Record) ([]byte, error) {
 	}
 	distinct := Merge(records, nil)
 	if len(distinct) > mostRecords {
-		return nil, fmt.Errorf("series %q: found %d records; at most %d are kept in a file: go on in another series", key, len(distinct),
+		return nil, fmt.Errorf("series %q: found %d records; at most %d fit in a file; start another series", key, len(distinct),
 			mostRecords)
 	}
 	rows := make([]row, 0, len(distinct))
@@ -67,17 +67,17 @@ func Encode(key Key, records []Record) ([]byte, error) {
 	if err = cmp.Or(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("series %q: parquet: %w", key, err)
 	}
-	// What cannot be read again would take the whole series with it.
+	// An unreadable file would lose the whole series.
 	if _, err := openFile(out.Bytes()); err != nil {
-		return nil, fmt.Errorf("series %q: its records make a file that would not be read: %w", key, err)
+		return nil, fmt.Errorf("series %q: the encoded file would be unreadable: %w", key, err)
 	}
 	return out.Bytes(), nil
 }
 
-// Decode reads what Encode wrote. A file of another series or schema is refused.
+// Decode reads a file that Encode wrote. It rejects files of another series or schema.
 func Decode(key Key, data []byte) ([]Record, error) {
 	fail := func(err error) ([]Record, error) {
-		return nil, fmt.Errorf("history of series %q: %w: delete the file and make it again from the ledgers", key, err)
+		return nil, fmt.Errorf("history of series %q: %w: delete the file and rebuild it from the ledgers", key, err)
 	}
 	rows, err := rowsOf(data, mostRecords)
 	if err != nil {
@@ -87,14 +87,14 @@ func Decode(key Key, data []byte) ([]Record, error) {
 	for i := range rows {
 		r := &rows[i]
 		if r.Key != key {
-			return fail(fmt.Errorf("row %d is of series %q", i, r.Key))
+			return fail(fmt.Errorf("row %d belongs to series %q", i, r.Key))
 		}
 		out = append(out, r.record())
 	}
 	return out, nil
 }
 
-// KeyOf reads which series a file is of.
+// KeyOf returns the key of the series in a file.
 func KeyOf(data []byte) (Key, error) {
 	rows, err := rowsOf(data, 1)
 	if err != nil {
@@ -106,12 +106,12 @@ func KeyOf(data []byte) (Key, error) {
 	return rows[0].Key, nil
 }
 
-// Merge is the union of two sets of records, in the order of the series. Copies are one record, wherever their ledger lies; records of
-// one run with different content all stay, and Of decides between them.
+// Merge returns the union of two sets of records, in the order of the series. Copies are merged, even if their ledgers have moved.
+// Different records of one run are all retained, and Of selects among them.
 func Merge(a, b []Record) []Record {
 	all := slices.Concat(a, b)
 	for i := range all {
-		// As a file keeps it: in UTC and microseconds.
+		// Match the precision of a file, which is UTC in microseconds.
 		all[i].At = all[i].At.UTC().Truncate(time.Microsecond)
 	}
 	distinct := slices.CompactFunc(inPrint(all), func(x, y *printed) bool { return x.fingerprint() == y.fingerprint() })

@@ -6,34 +6,36 @@ import (
 	"time"
 )
 
-// Retention sets how long records stay. A zero duration has no end.
+// Retention sets how long records are retained. A zero duration means forever.
 type Retention struct {
-	// Full is how long every record stays, then one of every Every does, and after Thinned none.
+	// Full is the age up to which every record is retained. Beyond it one per Every is retained up to age Thinned, and none after that.
 	Full, Thinned, Every time.Duration
 }
 
-// Check reports what a retention contradicts itself in.
+// Check returns an error if the retention contradicts itself.
 func (p Retention) Check() error {
 	switch {
 	case p.Full < 0 || p.Thinned < 0 || p.Every < 0:
 		return fmt.Errorf("retention: found full %s, thinned %s, every %s; none may be below 0", p.Full, p.Thinned, p.Every)
 	case p.Full > 0 && p.Every == 0:
-		return fmt.Errorf("retention: full is %s and every is 0: say which one of the older records stays, such as one of every 168h", p.Full)
+		return fmt.Errorf("retention: full is %s and every is 0; set every to the interval of the older records to retain, such as "+
+			"168h", p.Full)
 	case p.Thinned > 0 && p.Full == 0:
-		return fmt.Errorf("retention: thinned is %s and full has no end: set full, or leave thinned out", p.Thinned)
+		return fmt.Errorf("retention: thinned is %s and full is unlimited; set full, or omit thinned", p.Thinned)
 	case p.Thinned > 0 && p.Thinned < p.Full:
-		return fmt.Errorf("retention: thinned is %s, less than full, %s", p.Thinned, p.Full)
+		return fmt.Errorf("retention: thinned is %s, which is less than full, %s", p.Thinned, p.Full)
 	case p.Thinned > p.Full && p.Thinned < p.Full+p.Every:
-		// Of a span whose first record has gone, the second would take its place.
-		return fmt.Errorf("retention: thinned is %s, and no whole span of %s lies between full, %s, and that: set thinned to %s or more, "+
+		// If a span's first record has expired, the second one would replace it.
+		return fmt.Errorf("retention: thinned is %s, and no whole span of %s lies between full, %s, and thinned; set thinned to %s or "+
+			"more, "+
 			"or to full", p.Thinned, p.Every, p.Full, p.Full+p.Every)
 	}
 	return nil
 }
 
-// Retain splits records into those that stay at a time and those that go. What a named change rests on stays, and so does every bridge:
-// without one, the points behind it can no longer be compared with those before. What the next run takes up stays too, however old it is.
-// Retaining twice takes nothing more away. All records of one run stay or go together: which of its analyses counts must not change.
+// Retain splits records into retained and expired ones. Records that a change refers to are retained, and so is every bridge, since
+// otherwise the points behind it could not be compared with earlier ones. Records that the next run requires are retained at any age.
+// Retain is idempotent. All records of one run are treated alike, because the selection of its valid analysis must not change.
 func (p Retention) Retain(records []Record, now time.Time, rests map[string]bool) (stay, gone []Record) {
 	all := Merge(records, nil)
 	if p.Full == 0 || len(all) == 0 {
@@ -57,18 +59,18 @@ func (p Retention) Retain(records []Record, now time.Time, rests map[string]bool
 		case Bridge:
 			keep[r.ID] = true
 		case Measured:
-			// Spans are those of the calendar, not of now, and the first record stands for its span also when it is too old to stay: so the
-			// record that stays today is the one that stays tomorrow.
+			// Spans are aligned to the calendar instead of now, and the first record represents its span even if it has expired, so that
+			// the same record is retained every day.
 			at := span{r.Schedule, r.At.UnixNano() / int64(p.Every)}
 			if !taken[at] && (p.Thinned == 0 || now.Sub(r.At) <= p.Thinned) {
 				keep[r.ID] = true
 			}
 			taken[at] = true
-		case Gap: // Never counted.
+		case Gap: // Gaps never count.
 		}
 	}
 	for i, r := range all {
-		// Of records that nobody can use the last one says that there is a series.
+		// If no record is usable, the last one is retained as proof that the series exists.
 		if keep[r.ID] || rests[r.ID] || i == len(all)-1 && len(counted) == 0 {
 			stay = append(stay, r)
 		} else {
@@ -78,8 +80,8 @@ func (p Retention) Retain(records []Record, now time.Time, rests map[string]bool
 	return stay, gone
 }
 
-// takenUp are the identities of the records that the next run takes up: the first one, which says whose series it is, the one with the
-// highest number, the newest point, which is the predecessor, and the newest one that has the image of the anchor.
+// takenUp returns the IDs of the records that the next run requires: the first one, which determines the schedule of the series, the one
+// with the highest number, the newest point, which is the predecessor, and the newest one that has the image of the anchor.
 func (s *Series) takenUp(counted []Record) map[string]bool {
 	out := map[string]bool{}
 	if len(counted) == 0 {

@@ -16,48 +16,48 @@ type Point struct {
 	At       time.Time
 	Revision string
 	Image    string
-	// Ratio is the revision over the segment's first anchor: what was measured, with the bridges to there.
+	// Ratio is the revision over the segment's first anchor: the measurement chained with the bridges to that anchor.
 	Ratio Estimate
-	// Step is the revision over its predecessor, measured in the same blocks; nil where it was not.
+	// Step is the revision over its predecessor, measured in the same blocks; nil if not measured.
 	Predecessor string
 	Step        *Estimate
-	// Again is set where the point before it has the same revision: whatever lies between the two is no commit.
+	// Again reports whether the previous point has the same revision, so that no commit lies between the two.
 	Again  bool
 	Ledger string
 }
 
-// Segment is a stretch of points that can be compared: one machine, one workload, anchors that bridges connect.
+// Segment is a sequence of comparable points: one machine, one workload, anchors connected by bridges.
 type Segment struct {
 	Machine, Workload string
-	// Anchor is the first one, which all ratios of the segment are relative to.
+	// Anchor is the segment's first anchor, the reference of all its ratios.
 	Anchor string
 	Points []Point
-	// Why it started.
+	// Because is the reason why the segment started.
 	Because string
 }
 
-// Problem is something about the records that a reader should know. Nothing is dropped without one.
+// Problem is a warning about records. No record is ignored without one.
 type Problem struct {
 	ID   string `json:"id"`
 	What string `json:"what"`
 }
 
-// Series is what the records of one key say.
+// Series is built from the records of one key.
 type Series struct {
 	Key      Key
 	Schedule string
 	Segments []Segment
 	Gaps     []Record
 	Problems []Problem
-	// Last is when the newest record that measured something was made.
+	// Last is the time of the newest record with a measurement.
 	Last time.Time
-	// Anchor is what the next run compares with; empty in a series without points.
+	// Anchor is the reference of the next run; empty in a series without points.
 	Anchor string
-	// Number is the highest one that the schedule gave to a record of any kind, and 0 before the first.
+	// Number is the highest sequence number of any record, and 0 without one.
 	Number int64
 }
 
-// Of makes the series of some records. It is a function of the set of records: neither their order nor how often each is given matters.
+// Of builds a series. It depends only on the set of records, not on their order or repetition.
 func Of(key Key, records []Record) (*Series, error) {
 	if err := key.Check(); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func Of(key Key, records []Record) (*Series, error) {
 	return out, nil
 }
 
-// build adds the records that count, in their order, and returns them.
+// build adds the counted records in order, and returns them.
 func (s *Series) build(counted []Record) []Record {
 	b := builder{series: s, bridges: map[between]Record{}, bridged: math.MinInt64}
 	for i := range counted {
@@ -76,7 +76,7 @@ func (s *Series) build(counted []Record) []Record {
 	return counted
 }
 
-// Newest is the newest point, or nil.
+// Newest returns the newest point, or nil.
 func (s *Series) Newest() *Point {
 	segment := s.Current()
 	if segment == nil {
@@ -85,7 +85,7 @@ func (s *Series) Newest() *Point {
 	return &segment.Points[len(segment.Points)-1]
 }
 
-// Current is the newest segment, or nil.
+// Current returns the newest segment, or nil.
 func (s *Series) Current() *Segment {
 	if len(s.Segments) == 0 {
 		return nil
@@ -97,10 +97,10 @@ func (s *Series) problem(id, format string, args ...any) {
 	s.Problems = append(s.Problems, Problem{id, fmt.Sprintf(format, args...)})
 }
 
-// distinct are the records that can be taken, one of each identity, in the order of the series.
+// distinct returns the valid records, one per ID, in the order of the series.
 func (s *Series) distinct(records []Record) []Record {
 	told := map[Problem]bool{}
-	// once records a problem that several copies of a record have.
+	// once reports each problem a single time, even if several copies of a record have it.
 	once := func(id, what string) {
 		if p := (Problem{id, what}); !told[p] {
 			told[p] = true
@@ -110,7 +110,7 @@ func (s *Series) distinct(records []Record) []Record {
 	newest := map[string]*printed{}
 	for _, r := range inPrint(records) {
 		if err := r.Check(); err != nil {
-			once(r.ID, err.Error()+": it is set aside")
+			once(r.ID, err.Error()+"; it is ignored")
 			continue
 		}
 		known, seen := newest[r.ID]
@@ -118,9 +118,9 @@ func (s *Series) distinct(records []Record) []Record {
 		case !seen || r.Analysis > known.Analysis:
 			newest[r.ID] = r
 		case r.Analysis == known.Analysis && r.fingerprint() != known.fingerprint():
-			// Which of the two is right cannot be known, and which came first must not matter.
+			// The correct record is unknown, and the result must not depend on the order.
 			once(r.ID, fmt.Sprintf("analysis %d of this run was recorded twice with different content: "+
-				"it is measured only if a newer analysis says so", r.Analysis))
+				"it counts as a gap until a newer analysis is recorded", r.Analysis))
 			known.Kind, known.Reason = Gap, "recorded twice with different content"
 		}
 	}
@@ -132,13 +132,14 @@ func (s *Series) distinct(records []Record) []Record {
 	return out
 }
 
-// printed is a record with its fingerprint, which is made once and only of those that have copies.
+// printed is a record with its fingerprint, which is computed once, and only for records with copies.
 type printed struct {
 	Record
 	print string
 }
 
-// inPrint are records in the order of the series, those of one analysis by their content, and copies by where their ledgers lie.
+// inPrint returns records in the order of the series, those of one analysis ordered by content, and copies ordered by the location of
+// their ledgers.
 func inPrint(records []Record) []*printed {
 	out := make([]*printed, 0, len(records))
 	for i := range records {
@@ -160,7 +161,7 @@ func (p *printed) fingerprint() string {
 	return p.print
 }
 
-// fingerprint is the content of a record: what two records of one analysis have to agree on. A ledger may move.
+// fingerprint returns the content that records of one analysis must agree on. The ledger is excluded, because it may move.
 func fingerprint(r Record) string {
 	step := "none"
 	if r.Step != nil {
@@ -170,8 +171,8 @@ func fingerprint(r Record) string {
 	return fmt.Sprint(r, step)
 }
 
-// ofOneSchedule leaves out the records of any schedule but the first: two schedules would count every revision twice, each with numbers
-// of its own.
+// ofOneSchedule removes the records of all schedules but the first. Two schedules would count every revision twice, each with separate
+// sequence numbers.
 func (s *Series) ofOneSchedule(records []Record) []Record {
 	if len(records) == 0 {
 		return nil
@@ -179,7 +180,7 @@ func (s *Series) ofOneSchedule(records []Record) []Record {
 	s.Schedule = begins(records).Schedule
 	return slices.DeleteFunc(records, func(r Record) bool {
 		if r.Schedule != s.Schedule {
-			s.problem(r.ID, "schedule %q measures this series too, which %q began: its record is kept and not counted; "+
+			s.problem(r.ID, "schedule %q also measures this series, which belongs to %q; its record is stored but not counted; "+
 				"give it another benchmark name, or delete one of the two", r.Schedule, s.Schedule)
 			return true
 		}
@@ -187,35 +188,35 @@ func (s *Series) ofOneSchedule(records []Record) []Record {
 	})
 }
 
-// begins is the record that was made first: the series is its schedule's.
+// begins returns the earliest record. Its schedule owns the series.
 func begins(records []Record) Record {
 	return slices.MinFunc(records, func(a, b Record) int {
 		return cmp.Or(a.At.Compare(b.At), inOrder(a, b))
 	})
 }
 
-// builder adds records in their order.
+// builder adds records in order.
 type builder struct {
 	series *Series
-	// bridges are the newest of each kind.
+	// bridges holds the newest bridge of each kind.
 	bridges map[between]Record
 	last    *Record
-	// bridged is the number of the run that measured the newest bridge.
+	// bridged is the sequence number of the run that measured the newest bridge.
 	bridged int64
 }
 
-// between is what a bridge is good for: what was measured against its new anchor, on its machine with its workload.
+// between identifies the records to which a bridge applies: those against its new anchor, on its machine, with its workload.
 type between struct{ anchor, machine, workload string }
 
 func (b *builder) add(r Record) {
 	if b.last != nil {
 		if r.At.Before(b.last.At) {
-			b.series.problem(r.ID, "its clock says %s, before %s of the run before it: the numbers of the schedule are the order, %d comes after %d",
+			b.series.problem(r.ID, "its time %s is before %s of the preceding run; sequence numbers determine the order, %d follows %d",
 				r.At.UTC().Format(time.RFC3339), b.last.At.UTC().Format(time.RFC3339), r.Sequence, b.last.Sequence)
 		}
-		// A bridge is measured by a run that also measures a point.
+		// A run that measures a bridge also measures a point with the same number.
 		if r.Sequence == b.last.Sequence && b.last.ID != BridgeID(r.ID) {
-			b.series.problem(r.ID, "number %d of the schedule was given twice, also to %q: both count, in the order of their names",
+			b.series.problem(r.ID, "sequence number %d was assigned twice, also to %q; both count, in the order of their names",
 				r.Sequence, b.last.ID)
 		}
 	}
@@ -251,19 +252,20 @@ func (b *builder) add(r Record) {
 		before := segment.Points[n-1]
 		point.Again = before.Revision == r.Head
 		if r.Predecessor != "" && r.Predecessor != before.Revision && !point.Again {
-			b.series.problem(r.ID, "its predecessor is %q and the run before it measured %q: the history was rewritten or a run is missing; "+
-				"the ratio to the anchor still counts", r.Predecessor, before.Revision)
+			b.series.problem(r.ID, "its predecessor is %q, but the preceding run measured %q; the history was rewritten or a run is "+
+				"missing; "+
+				"the ratio to the anchor is still valid", r.Predecessor, before.Revision)
 		}
 	}
 	segment.Points = append(segment.Points, point)
 }
 
-// place is the ratio of a record to the anchor of the current segment, or why it starts another one.
+// place returns the ratio of a record to the anchor of the current segment, or why it starts another segment.
 func (b *builder) place(r *Record) (Estimate, string) {
 	segment := b.series.Current()
 	switch {
 	case segment == nil:
-		return r.Ratio, "the series begins"
+		return r.Ratio, "start of the series"
 	case r.Machine != segment.Machine:
 		return r.Ratio, fmt.Sprintf("another machine: %s instead of %s", r.Machine, segment.Machine)
 	case r.Workload != segment.Workload:
@@ -278,11 +280,11 @@ func (b *builder) place(r *Record) (Estimate, string) {
 	return chained, ""
 }
 
-// mostBridges is how many anchors may lie between a point and its segment: whoever writes a history can lead every point over all of them.
+// mostBridges bounds the anchors between a point and its segment, because an untrusted history could chain all bridges at every point.
 const mostBridges = 1000
 
-// chain follows bridges from an anchor back to that of the segment. Ratios multiply, so that logarithms add; so do the variances, and the
-// degrees of freedom are Satterthwaite's (1946, Biometrics Bulletin 2:110).
+// chain follows bridges from an anchor back to that of the segment. Log ratios and variances add, and the degrees of freedom are
+// Satterthwaite's (1946, Biometrics Bulletin 2:110).
 func (b *builder) chain(ratio Estimate, anchor string, segment *Segment) (Estimate, bool) {
 	for range mostBridges {
 		bridge, ok := b.bridges[between{anchor, segment.Machine, segment.Workload}]
@@ -293,10 +295,10 @@ func (b *builder) chain(ratio Estimate, anchor string, segment *Segment) (Estima
 			return ratio, true
 		}
 	}
-	return ratio, false // It goes round in circles, or is as good as none.
+	return ratio, false // A cycle, or a chain beyond the limit.
 }
 
-// Chain is the ratio of a to c where first is a over b and then is b over c.
+// Chain returns the ratio of a to c from first, a over b, and then, b over c.
 func Chain(first, then Estimate) Estimate {
 	va, vb := first.SE*first.SE, then.SE*then.SE
 	out := Estimate{

@@ -71,7 +71,8 @@ func TestWhatRecordsBecome(t *testing.T) {
 		"one analysis with two contents counts as a gap until a newer one decides": {
 			records:  append(nights(0, 3), measured(1, func(r *Record) { r.Ratio.LogRatio = 0.5 })),
 			segments: []string{"0 2"}, gaps: 1, problems: []string{
-				"run-001: analysis 1 of this run was recorded twice", `run-002: its predecessor is "r1" and the run before it measured "r0"`,
+				"run-001: analysis 1 of this run was recorded twice",
+				`run-002: its predecessor is "r1", but the preceding run measured "r0"`,
 			},
 		},
 		"another machine starts a segment": {
@@ -100,7 +101,7 @@ func TestWhatRecordsBecome(t *testing.T) {
 		},
 		"a clock that jumps back changes no order": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.At = start.Add(time.Hour) })),
-			segments: []string{"0 1 2"}, problems: []string{"run-002: its clock says 2026-01-01T04:00:00Z, before 2026-01-02T03:00:00Z"},
+			segments: []string{"0 1 2"}, problems: []string{"run-002: its time 2026-01-01T04:00:00Z is before 2026-01-02T03:00:00Z"},
 		},
 		"a tag that vanished is a gap": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Kind, r.Head, r.Reason = Gap, "", "tag main has vanished" })),
@@ -112,15 +113,15 @@ func TestWhatRecordsBecome(t *testing.T) {
 		},
 		"a rewritten history still counts, and is told": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Predecessor = "r1'" })),
-			segments: []string{"0 1 2"}, problems: []string{`run-002: its predecessor is "r1'" and the run before it measured "r1"`},
+			segments: []string{"0 1 2"}, problems: []string{`run-002: its predecessor is "r1'", but the preceding run measured "r1"`},
 		},
 		"a second schedule is kept and not counted": {
 			records:  append(nights(0, 2), measured(1, func(r *Record) { r.ID, r.Schedule = "weekly-1", "weekly" })),
-			segments: []string{"0 1"}, problems: []string{`weekly-1: schedule "weekly" measures this series too, which "nightly" began`},
+			segments: []string{"0 1"}, problems: []string{`weekly-1: schedule "weekly" also measures this series, which belongs to "nightly"`},
 		},
 		"a number given twice counts twice": {
 			records:  append(nights(0, 2), measured(1, func(r *Record) { r.ID = "run-001b" })),
-			segments: []string{"0 1 1"}, problems: []string{`run-001b: number 1 of the schedule was given twice, also to "run-001"`},
+			segments: []string{"0 1 1"}, problems: []string{`run-001b: sequence number 1 was assigned twice, also to "run-001"`},
 		},
 		"an invalid number is set aside": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Ratio.LogRatio = math.NaN() })),
@@ -309,10 +310,10 @@ func TestAFileOfAnotherSeriesIsRefused(t *testing.T) {
 	}
 	other := key
 	other.Point = "batchSize=8"
-	if _, err := Decode(other, data); err == nil || !strings.Contains(err.Error(), "row 0 is of series \"search index time.median\"") {
+	if _, err := Decode(other, data); err == nil || !strings.Contains(err.Error(), "row 0 belongs to series \"search index time.median\"") {
 		t.Errorf("%v", err)
 	}
-	if _, err := Decode(key, data[:len(data)/2]); err == nil || !strings.Contains(err.Error(), "make it again from the ledgers") {
+	if _, err := Decode(key, data[:len(data)/2]); err == nil || !strings.Contains(err.Error(), "rebuild it from the ledgers") {
 		t.Errorf("%v", err)
 	}
 	if other.ID() == key.ID() || (Key{Project: "a", Benchmark: "bc"}).ID() == (Key{Project: "ab", Benchmark: "c"}).ID() {
@@ -463,8 +464,8 @@ func now(records []Record) time.Time {
 func TestRetentionsThatContradictThemselvesAreRefused(t *testing.T) {
 	day := 24 * time.Hour
 	for want, p := range map[string]Retention{
-		"none may be below 0": {Full: -day}, "every is 0": {Full: day}, "full has no end": {Thinned: day},
-		"less than full": {Full: 2 * day, Every: day, Thinned: day}, "no whole span": {Full: day, Every: 2 * day, Thinned: 2 * day},
+		"none may be below 0": {Full: -day}, "every is 0": {Full: day}, "full is unlimited": {Thinned: day},
+		"is less than full": {Full: 2 * day, Every: day, Thinned: day}, "no whole span": {Full: day, Every: 2 * day, Thinned: 2 * day},
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -1,5 +1,5 @@
-// Package watch is the policy by which a series is followed: after every point it reports what is suspected, which confirming run is due,
-// and what such a run decided. The rehearsals count how often it is wrong.
+// Package watch is the policy for monitoring a series. After every point it returns suspicions and due confirming runs, and it evaluates
+// confirming runs. The rehearsals measure its error rates.
 package watch
 
 import (
@@ -19,36 +19,36 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Policy is how a schedule watches its series.
+// Policy configures the monitoring of a schedule's series.
 type Policy struct {
 	Online       detect.Online
 	Offline      detect.Offline
 	Confirmation change.Confirmation
-	// Sides is how many revisions a confirming run takes from each side of a change, where there are as many.
+	// Sides is the maximum number of revisions that a confirming run takes from each side of a change.
 	Sides int
 }
 
-// Default promises less than one false alert in a hundred years of nights: a suspicion in a hundred nights by accident, and one in a
-// thousand of these confirmed. What differs between builds is estimated, so that the rehearsals have to show it.
+// Default gives less than one false alert in a hundred years of nightly runs: one false suspicion in a hundred nights, and one in a
+// thousand of these confirmed. The variance between builds is estimated, so the rate is verified by the rehearsals.
 func Default() Policy {
 	const runLength = 100
 	confirmation := change.Confirmation{Alpha: 0.001, Runs: 4, Searched: runLength}
 	return Policy{detect.Online{RunLength: runLength}, detect.Offline{Alpha: 0.01}, confirmation, 6}
 }
 
-// ConfirmingBlocks is how many blocks a confirming run has.
+// ConfirmingBlocks is the number of blocks of a confirming run.
 const ConfirmingBlocks = 20
 
-// view is a series as the detector is to see it.
+// view is the part of a series that the detector reads.
 type view struct {
 	points       []series.Point
 	observations []detect.Observation
-	// from is the index of the first point at which a change is looked for.
+	// from is the index of the first candidate change point.
 	from int
 }
 
-// viewOf leaves out what lies before the newest change that is known; only a change after what was refuted is looked for. Changes are those
-// that concern the series.
+// viewOf omits points before the newest established change, and restricts the search to points after a refuted one. Changes are those of
+// the series.
 func viewOf(s *series.Series, changes []*change.Change) view {
 	segment := s.Current()
 	if segment == nil {
@@ -79,8 +79,8 @@ func viewOf(s *series.Series, changes []*change.Change) view {
 	return out
 }
 
-// Look reports what the newest point of a series gives reason for, and adds it to the book. Looking twice changes nothing. Worse reports of
-// a move whether it is for the worse.
+// Look evaluates the newest point of a series, and adds any suspicion to the book. It is idempotent. worse reports whether a shift is a
+// regression.
 func (p Policy) Look(s *series.Series, worse func(logRatio float64) bool, book change.Book, at time.Time) (change.Book, error) {
 	var changes []*change.Change
 	for i := range book.Changes {
@@ -94,7 +94,7 @@ func (p Policy) Look(s *series.Series, worse func(logRatio float64) bool, book c
 	}
 	found := p.Online.Newest(v.observations, v.from)
 	if !found.Raised {
-		return fade(book, s.Key, nil, "with newer points the level has not moved", at)
+		return fade(book, s.Key, nil, "the shift is no longer significant with newer points", at)
 	}
 	sighting := change.Sighting{
 		Project: s.Key.Project, From: v.points[found.From].Sequence, First: v.points[found.First].Sequence,
@@ -102,11 +102,11 @@ func (p Policy) Look(s *series.Series, worse func(logRatio float64) bool, book c
 		Effect: change.Effect{Series: s.Key.ID(), LogRatio: found.Shift, SE: shiftError(v.observations, found.First), Worse: worse(found.Shift)},
 	}
 	seen := book.See([]change.Sighting{sighting}, at)
-	return fade(seen, s.Key, &sighting, "with newer points the level moved at another run", at)
+	return fade(seen, s.Key, &sighting, "newer points date the shift at another run", at)
 }
 
-// fade takes a series out of the suspicions that it gives no reason for any more: a detector suspects one change at a time. What was tried
-// counts for the suspicion that takes their place.
+// fade removes a series from suspicions that it no longer supports, because a detector suspects one change at a time. The number of tried
+// runs carries over to the suspicion that replaces them.
 func fade(book change.Book, key series.Key, except *change.Sighting, why string, at time.Time) (change.Book, error) {
 	runs, tried := 0, int64(0)
 	for _, c := range slices.Clone(book.Changes) {
@@ -129,13 +129,13 @@ func fade(book change.Book, key series.Key, except *change.Sighting, why string,
 	return book, nil
 }
 
-// of reports whether a sighting is of a change.
+// of reports whether a sighting belongs to a change.
 func of(c *change.Change, s *change.Sighting) bool {
 	return s != nil && c.Project == s.Project && s.From <= c.To && s.To >= c.From &&
 		slices.ContainsFunc(c.Effects, func(e change.Effect) bool { return e == s.Effect })
 }
 
-// shiftError is the standard error of the difference between the levels before a point and from it on.
+// shiftError returns the standard error of the difference between the levels before and from a point.
 func shiftError(points []detect.Observation, first int) float64 {
 	noise := detect.NoiseOf(points)
 	var before, after float64
@@ -150,26 +150,26 @@ func shiftError(points []detect.Observation, first int) float64 {
 	return math.Sqrt(1/before + 1/after)
 }
 
-// Confirm is a confirming run that is due: old revisions against new ones on fresh blocks, with the anchor of the series.
+// Confirm is a due confirming run: old revisions against new ones in fresh blocks, with the anchor of the series.
 type Confirm struct {
 	Change string `json:"change"`
-	// Number of the run among those of the suspicion, from 1.
+	// Number of the run for this suspicion, from 1.
 	Number int `json:"number"`
-	// Series that the suspicion is of.
+	// Series of the suspicion.
 	Series []Suspected `json:"series"`
 	// Old and New are in the order of their points; the last of New is the newest revision.
 	Old    []points.Revision `json:"old"`
 	New    []points.Revision `json:"new"`
 	Anchor string            `json:"anchor"`
-	// From, First and To date the change, as far as is known now.
+	// From, First and To date the change with the present data.
 	From  int64 `json:"from"`
 	First int64 `json:"first"`
 	To    int64 `json:"to"`
-	// Newest is the point that the run measures anew.
+	// Newest is the point that the run remeasures.
 	Newest series.Point `json:"newest"`
 }
 
-// Suspected is a series and what is suspected of it.
+// Suspected is a series and its suspected shift.
 type Suspected struct {
 	Key   series.Key `json:"key"`
 	Shift float64    `json:"shift"`
@@ -178,8 +178,8 @@ type Suspected struct {
 	Between float64 `json:"between"`
 }
 
-// Due are the confirming runs of suspicions that can be made now: where a suspicion waits for more new revisions there is none. Of the
-// series only those in all are known.
+// Due returns the confirming runs that can start now. A suspicion that waits for more new revisions has none. Only the series in all are
+// considered.
 func (p Policy) Due(all []*series.Series, book change.Book) []Confirm {
 	var out []Confirm
 	concerning := map[string][]*change.Change{}
@@ -230,7 +230,7 @@ func (p Policy) due(all []*series.Series, concerning map[string][]*change.Change
 	}
 	out.Old = p.sides(shown.points, func(n int64) bool { return n < out.From }, nil)
 	if len(out.Old) == 0 {
-		// A change that may lie at the very first point has that one before it.
+		// If the change may be at the first point, that point is the old side.
 		out.Old = p.sides(shown.points[:1], func(int64) bool { return true }, nil)
 	}
 	out.New = p.sides(shown.points, func(n int64) bool { return n >= out.To }, out.Old)
@@ -241,7 +241,7 @@ func (p Policy) due(all []*series.Series, concerning map[string][]*change.Change
 	return out
 }
 
-// sides are the newest revisions of the points in a range, each once, without those of the other side.
+// sides returns the newest distinct revisions of the points in a range, without those of the other side.
 func (p Policy) sides(all []series.Point, in func(number int64) bool, not []points.Revision) []points.Revision {
 	var out []points.Revision
 	for _, point := range slices.Backward(all) {
@@ -254,23 +254,22 @@ func (p Policy) sides(all []series.Point, in func(number int64) bool, not []poin
 	return out
 }
 
-// BetweenBuilds is the variance between builds that a confirming run is judged with: the smaller of what the points of the series say, and
-// what the revisions of the same side differ by in the run itself. Points also differ by the nights that they were measured in, and few of
-// them say little; in the blocks of one run nothing but the builds is left. A suspicion asks several runs, so that one of them may be wrong
-// less often than the points.
+// BetweenBuilds returns the variance between builds for a confirming run: the smaller of the estimate from the points of the series and
+// the spread of revisions of the same side within the run. Points also include differences between nights, and few points estimate poorly,
+// whereas the blocks of one run contain only differences between builds. The second estimate has a stricter error level, because a
+// suspicion uses several runs.
 func BetweenBuilds(points float64, run detect.Spread) float64 {
 	const aside = 0.02
 	return min(points, run.BetweenAtMost(aside))
 }
 
-// Measurement is what a confirming run says of a series: the new revisions over the old ones, and how far apart those of one side are.
+// Measurement is the result of a confirming run for a series: the new revisions over the old ones, and the spread within each side.
 type Measurement struct {
 	series.Estimate
 	Apart detect.Spread
 }
 
-// Measured is what the arms over and under of a confirming run found of its series, by the identity of these, and why there is nothing of
-// the others.
+// Measured returns the results of a confirming run by series ID, given its arms over and under, and the reasons for missing ones.
 func (c *Confirm) Measured(exp *experiment.Experiment, found *analysis.Analysis, over, under []string) (map[string]Measurement, error) {
 	out, errs := map[string]Measurement{}, []error(nil)
 	part := points.ByPoint(found)
@@ -285,7 +284,7 @@ func (c *Confirm) Measured(exp *experiment.Experiment, found *analysis.Analysis,
 		for _, arms := range [][]string{over, under} {
 			var side []detect.Observation
 			for _, arm := range arms {
-				// Of a single arm there is nothing, and of one that cannot be set against its side the whole side says nothing.
+				// A single arm has no spread, and if an arm cannot be compared with its side, the spread of that side is unknown.
 				about, err := points.Apart(exp, found, suspected.Key, []string{arm}, arms)
 				if err != nil {
 					side = nil
@@ -300,13 +299,13 @@ func (c *Confirm) Measured(exp *experiment.Experiment, found *analysis.Analysis,
 	return out, errors.Join(errs...)
 }
 
-// Judge is the book after a confirming run, and what it decided: the difference holds if it does for one of the series, and is refuted if
-// it is for all. Measured are new over old, by the identity of the series; the promise is shared among those (Dunn 1961).
+// Judge returns the book after a confirming run, and the outcome: Holds if it holds for one series, Refuted if it is refuted for all.
+// measured is new over old by series ID; the error level is divided among these series (Dunn 1961).
 func (p Policy) Judge(c *Confirm, measured map[string]Measurement, who string, book change.Book, at time.Time) (
 	change.Book, change.Outcome, error) {
 	which := slices.IndexFunc(book.Changes, func(x change.Change) bool { return x.ID == c.Change })
 	if which < 0 {
-		return book, "", fmt.Errorf("change %q: the book has none of that name: somebody removed it", c.Change)
+		return book, "", fmt.Errorf("change %q: the book has no such change; it was removed", c.Change)
 	}
 	judge := p.Confirmation
 	judge.Alpha /= float64(len(c.Series))
@@ -328,12 +327,12 @@ func (p Policy) Judge(c *Confirm, measured map[string]Measurement, who string, b
 				Series: suspected.Key.ID(), LogRatio: estimate.LogRatio, SE: estimate.SE, Between: between, Worse: suspected.Worse,
 			})
 		}
-		why += fmt.Sprintf("; %s: new over old %s with a standard error of %s in %d blocks, where builds differ by at most %s", suspected.Key,
+		why += fmt.Sprintf("; %s: new over old %s with a standard error of %s in %d blocks; builds differ by at most %s", suspected.Key,
 			quantity.Plain(math.Exp(estimate.LogRatio), 4), quantity.Percent(estimate.SE, 2), estimate.Blocks,
 			quantity.Percent(math.Sqrt(between), 2))
 	}
 	if why == "" {
-		return book, "", errors.New("the confirming run measured none of the series that the suspicion is of: run it again")
+		return book, "", errors.New("the confirming run measured no series of the suspicion; run it again")
 	}
 	judged, err := book.Changes[which].Judged(outcome, effects, c.Newest.Sequence, change.Event{At: at, Who: who, Why: why[2:]})
 	if err != nil {
@@ -345,7 +344,7 @@ func (p Policy) Judge(c *Confirm, measured map[string]Measurement, who string, b
 	return book.Replace(judged), outcome, nil
 }
 
-// strongest of two outcomes: what holds somewhere holds, and what is undecided somewhere is not refuted.
+// strongest combines two outcomes: Holds wins over Undecided, and Undecided over Refuted.
 func strongest(a, b change.Outcome) change.Outcome {
 	rank := map[change.Outcome]int{change.Refuted: 0, change.Undecided: 1, change.Holds: 2}
 	if rank[a] >= rank[b] {
@@ -354,7 +353,7 @@ func strongest(a, b change.Outcome) change.Outcome {
 	return b
 }
 
-// Rests are the identities of the records that the changes of a series rest on: the points on both sides of each.
+// Rests returns the IDs of the records that the changes of a series refer to: the points on both sides of each.
 func (p Policy) Rests(key series.Key, records []series.Record, book change.Book) map[string]bool {
 	var measured []series.Record
 	for _, r := range series.Merge(records, nil) {

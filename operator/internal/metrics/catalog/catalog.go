@@ -1,5 +1,5 @@
-// Package catalog describes every metric of the operator: its name, type, unit, labels, meaning and bound. The metrics are
-// made from it and docs/reference/metrics.md is written from it, so the two cannot differ.
+// Package catalog describes every metric of the operator: name, type, unit, labels, meaning and bound. Both the metrics and
+// docs/reference/metrics.md are generated from it, which ensures that they agree.
 package catalog
 
 // Type is a Prometheus type.
@@ -12,45 +12,45 @@ const (
 	Histogram Type = "histogram"
 )
 
-// Metric describes one.
+// Metric describes a metric.
 type Metric struct {
 	Name string
 	Type Type
-	// Unit of the values; empty for a count, and "as labelled" where the label unit says it.
+	// Unit of the values; empty for a count, and "as labelled" if the label unit contains it.
 	Unit string
-	// Labels in the order in which values are given.
+	// Labels in the order of their values.
 	Labels []string
 	// Help is one sentence without a full stop.
 	Help string
-	// Buckets of a histogram: their upper ends.
+	// Buckets are the upper bounds of a histogram.
 	Buckets []float64
-	// When reports what must have happened before there is a series; empty is always.
+	// When is the condition for the series to exist; empty means always.
 	When string
 }
 
-// Group is what belongs together.
+// Group is a section of related metrics.
 type Group struct {
 	Title, Intro string
-	// Bound is how many series there can be.
+	// Bound describes the maximum number of series.
 	Bound   string
 	Metrics []Metric
 }
 
-// Label describes one.
+// Label describes a label.
 type Label struct{ Name, Meaning string }
 
-// Bounds of what is shown. The first two are defaults of the flags --metrics-runs and --metrics-series-per-run.
+// Limits of exported series. The first two are defaults of the flags --metrics-runs and --metrics-series-per-run.
 const (
 	Runs         = 100
 	SeriesPerRun = 2000
-	// Series is how many series all runs' results have together.
+	// Series is the limit for the results of all runs together.
 	Series = 50000
 )
 
-// AsLabelled is the unit of what a workload reports.
+// AsLabelled is the unit of metrics that a workload reports.
 const AsLabelled = "as labelled"
 
-// Find returns the metric with a name, and panics if there is none: every metric is described.
+// Find returns the metric with a name, and panics if the catalog lacks it.
 func Find(name string) Metric {
 	for _, group := range Groups {
 		for _, metric := range group.Metrics {

@@ -1,4 +1,4 @@
-// Command gendoc writes the reference of the metrics to the file that it is given.
+// Command gendoc writes the reference of the metrics to a file, given as argument.
 package main
 
 import (

@@ -38,7 +38,7 @@ func TestTicks(t *testing.T) {
 }
 
 func TestScale(t *testing.T) {
-	t.Run("a logarithm is not taken of what is not positive", func(t *testing.T) {
+	t.Run("no logarithm of zero or of a negative number", func(t *testing.T) {
 		if newScale([]float64{0, 10}, true, 0, 100).log {
 			t.Error("logarithmic with a zero")
 		}
@@ -60,7 +60,7 @@ func TestScale(t *testing.T) {
 			t.Errorf("10 is at %g and 90 at %g on an axis from 100 to 0", s.at(10), s.at(90))
 		}
 	})
-	t.Run("one value, none, and what is no number make a scale all the same", func(t *testing.T) {
+	t.Run("one value, no value and NaN make a scale", func(t *testing.T) {
 		for _, values := range [][]float64{nil, {5}, {0}, {math.NaN(), math.Inf(1)}} {
 			if s := newScale(values, true, 0, 1); !(s.low < s.high) {
 				t.Errorf("scale of %v is from %g to %g", values, s.low, s.high)
@@ -93,7 +93,7 @@ func plots() map[string]string {
 	}
 }
 
-func TestPlotsAreWellFormedWhateverTheTextIs(t *testing.T) {
+func TestPlot_HostileTextIsEscaped(t *testing.T) {
 	for name, svg := range plots() {
 		decoder := xml.NewDecoder(strings.NewReader(svg))
 		var elements []string
@@ -119,7 +119,7 @@ func TestPlotsAreWellFormedWhateverTheTextIs(t *testing.T) {
 }
 
 // Figures are reached by a mouse, a finger and a keyboard alike, without a script.
-func TestWhatCanBePickedShowsItsFiguresInThePlot(t *testing.T) {
+func TestPlot_MarksShowTheirFigures(t *testing.T) {
 	for name, svg := range plots() {
 		if name == "interval" {
 			continue // It stands in a table, beside its figures.
@@ -166,7 +166,7 @@ func TestInterval_RegionOfTheGateIsShaded(t *testing.T) {
 	}
 }
 
-func TestManyMomentsAreThinnedButThoseThatAreOutStay(t *testing.T) {
+func TestTimes_ThinningRetainsExcludedTrials(t *testing.T) {
 	times := Times{Until: 10, Y: plain}
 	for i := range 20000 {
 		times.Points = append(times.Points, Moment{At: float64(i) / 2000, Value: 1, Out: i == 7777})
@@ -180,9 +180,9 @@ func TestManyMomentsAreThinnedButThoseThatAreOutStay(t *testing.T) {
 	}
 }
 
-// A program that fails makes all of its trials ones that are out, and one that measures a thing of which every trial has the same makes as
-// many dots: a page of a hundred thousand trials is a page all the same, with what is largest and smallest in it.
-func TestAPlotOfAnyNumberOfTrialsIsBounded(t *testing.T) {
+// All trials may be excluded, and all may have the same value. The size of the plot of a hundred thousand trials is bounded in both cases,
+// and it retains the largest and the smallest value.
+func TestPlot_SizeIsBounded(t *testing.T) {
 	const trials, most = 100_000, 1 << 20
 	for name, value := range map[string]func(i int) float64{
 		"the same of all":       func(int) float64 { return 1 },
@@ -211,18 +211,18 @@ func TestAPlotOfAnyNumberOfTrialsIsBounded(t *testing.T) {
 	}
 }
 
-func TestALongTitleTakesMoreLines(t *testing.T) {
+func TestPlot_LongTitleIsWrapped(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		text string
 		want []string
 	}{
-		"a short one has one line":                    {"latency", []string{"latency"}},
-		"none has one line too":                       {"", []string{""}},
-		"it breaks at a space":                        {"gain, m4r, size=8,delta=0", []string{"gain, m4r,", "size=8,delta=0"}},
-		"a long word breaks behind a comma":           {"gain size=8,delta=0,threads=1", []string{"gain", "size=8,delta=0,", "threads=1"}},
-		"one without commas breaks anywhere":          {"abcdefghijklmnopqrst", []string{"abcdefghijklmno", "pqrst"}},
-		"what the last line cannot hold is shortened": {"aaaaaaaaaaaaaa bbbbbbbbbbbbbb cccccccccc dddddddddd", []string{"aaaaaaaaaaaaaa", "bbbbbbbbbbbbbb", "cccccccccc ddd…"}},
-		"characters count and not bytes":              {"µµµµµµµµµµµµµµµ", []string{"µµµµµµµµµµµµµµµ"}},
+		"a short one has one line":           {"latency", []string{"latency"}},
+		"none has one line too":              {"", []string{""}},
+		"it breaks at a space":               {"gain, m4r, size=8,delta=0", []string{"gain, m4r,", "size=8,delta=0"}},
+		"a long word breaks behind a comma":  {"gain size=8,delta=0,threads=1", []string{"gain", "size=8,delta=0,", "threads=1"}},
+		"one without commas breaks anywhere": {"abcdefghijklmnopqrst", []string{"abcdefghijklmno", "pqrst"}},
+		"the last line is truncated":         {"aaaaaaaaaaaaaa bbbbbbbbbbbbbb cccccccccc dddddddddd", []string{"aaaaaaaaaaaaaa", "bbbbbbbbbbbbbb", "cccccccccc ddd…"}},
+		"characters count and not bytes":     {"µµµµµµµµµµµµµµµ", []string{"µµµµµµµµµµµµµµµ"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if got := wrap(c.text, 15, 3); !slices.Equal(got, c.want) {
@@ -239,7 +239,7 @@ func TestALongTitleTakesMoreLines(t *testing.T) {
 }
 
 // A thousand points are a curve and a band; the newest have marks, and so have those beside a change, however old.
-func TestOldPointsOfATimelineKeepTheirMarksBesideAChange(t *testing.T) {
+func TestTimeline_PointsBesideChangeRetainMarks(t *testing.T) {
 	timeline := Timeline{Neutral: 1, Y: plain, Marks: []Mark{{At: 99.5, Label: "a change"}}}
 	var points []Point
 	for i := range 1000 {
@@ -263,7 +263,7 @@ func TestOldPointsOfATimelineKeepTheirMarksBesideAChange(t *testing.T) {
 }
 
 // A timeline is wider than a phone and scrolled from its newest end: everything that it is read by is there, also of a first point.
-func TestATimelineIsReadFromItsNewestEnd(t *testing.T) {
+func TestTimeline_StartsAtNewestEnd(t *testing.T) {
 	svg := string(Timeline{
 		Title: "one", XLabel: "revision", Neutral: 1, Y: plain, XTicks: []Tick{{7, "r7"}},
 		Stretches: []Stretch{{Points: []Point{{X: 7, Y: 1.02, Title: "run 7"}}}},

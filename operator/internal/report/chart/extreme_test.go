@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Figures of others may be any that a number can hold: a history, or an analysis that somebody wrote.
-func TestAScaleOfAnyNumbersHasFewTicks(t *testing.T) {
+// Histories and analyses are untrusted, so that their figures may have any value of a float.
+func TestScale_ExtremeNumbersHaveFewTicks(t *testing.T) {
 	numbers := []float64{
 		math.NaN(), math.Inf(1), math.Inf(-1), 0, 1, -1, 1e-30, 1e30, math.SmallestNonzeroFloat64, -math.SmallestNonzeroFloat64, 1e-320, 1e-308,
 		1e-290, 1e290, 1e304, 1.7e308, math.MaxFloat64, -math.MaxFloat64, 1 + 0x1p-52,

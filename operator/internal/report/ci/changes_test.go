@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 )
 
-func TestChangesAsAComment(t *testing.T) {
+func TestChanges_AsComment(t *testing.T) {
 	at := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
 	evil := "<img src=x>|\n@acme"
 	slower := change.Change{
@@ -36,10 +36,10 @@ func TestChangesAsAComment(t *testing.T) {
 		"with pages it leads there": {[]change.Change{slower}, "https://bench.example.org/x/", []string{
 			"](<https://bench.example.org/x/series-1234.html>)", "](<https://bench.example.org/x/index.html#change-c0ffee>)",
 		}, []string{"series-5678"}},
-		"an improvement is none":                   {[]change.Change{faster}, "", []string{"### ✅ Confirmed improvement"}, []string{"❌"}},
-		"what is decided about is in nobody's way": {[]change.Change{accepted}, "", []string{"### ℹ️ Accepted regression"}, []string{"❌"}},
-		"an address that is none of the web":       {[]change.Change{slower}, "javascript:alert(1)", nil, []string{"](<", "javascript"}},
-		"a book may say what no number holds":      {[]change.Change{beyond}, "", []string{"worse: 1.798e"}, []string{"Inf"}},
+		"an improvement has no failure mark":       {[]change.Change{faster}, "", []string{"### ✅ Confirmed improvement"}, []string{"❌"}},
+		"an accepted regression does not fail":     {[]change.Change{accepted}, "", []string{"### ℹ️ Accepted regression"}, []string{"❌"}},
+		"an address with a scheme other than http": {[]change.Change{slower}, "javascript:alert(1)", nil, []string{"](<", "javascript"}},
+		"an effect beyond the range of a float":    {[]change.Change{beyond}, "", []string{"worse: 1.798e"}, []string{"Inf"}},
 		"nothing happened":                         {nil, "", []string{"No change"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

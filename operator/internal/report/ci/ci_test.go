@@ -65,8 +65,8 @@ func results(t *testing.T) map[string]*Result {
 	}
 }
 
-// What stands in the way is the same in every form: nothing where the run passes, something where it does not.
-func TestEveryFormAgreesOnWhetherTheRunPasses(t *testing.T) {
+// Every form lists failures if and only if the run does not pass.
+func TestForms_AgreeOnPassing(t *testing.T) {
 	for name, result := range results(t) {
 		t.Run(name, func(t *testing.T) {
 			raw, err := result.CodeQuality()
@@ -98,7 +98,7 @@ func counted(t *testing.T, result *Result) (failures, errored int) {
 	return bytes.Count(raw, []byte("<failure ")), bytes.Count(raw, []byte("<error "))
 }
 
-func TestACandidateBesideOneThatIsGoFailsNothing(t *testing.T) {
+func TestForms_NoGoBesideGoDoesNotFail(t *testing.T) {
 	result := scan(t, nil)
 	raw, err := result.JUnit()
 	if err != nil {
@@ -109,7 +109,7 @@ func TestACandidateBesideOneThatIsGoFailsNothing(t *testing.T) {
 	}
 }
 
-func TestMarkdownStaysMarkdownAndFits(t *testing.T) {
+func TestMarkdown_EscapedAndBounded(t *testing.T) {
 	for name, result := range results(t) {
 		t.Run(name, func(t *testing.T) {
 			text := result.Markdown()
@@ -137,7 +137,7 @@ func TestMarkdownStaysMarkdownAndFits(t *testing.T) {
 	}
 }
 
-func TestCommandsOfAWorkflowAreOneLineEach(t *testing.T) {
+func TestWorkflowCommands_OneLineEach(t *testing.T) {
 	line := regexp.MustCompile(`^::(error|warning|notice) (file=[^,:\n]+,line=[0-9]+,)?title=[^,:\n]+::[^\n]*$`)
 	for name, result := range results(t) {
 		for text := range strings.Lines(result.Commands()) {
@@ -156,7 +156,7 @@ func TestCommandsOfAWorkflowAreOneLineEach(t *testing.T) {
 	}
 }
 
-func TestMarkersAreOneCommentThatNothingEnds(t *testing.T) {
+func TestMarker_TextCannotEndComment(t *testing.T) {
 	for name, result := range results(t) {
 		if marker := result.Marker(); !regexp.MustCompile(`^<!-- assay-report: [A-Za-z0-9._/%-]+ -->$`).MatchString(marker) ||
 			strings.Contains(strings.TrimSuffix(strings.TrimPrefix(marker, "<!--"), "-->"), "--") {
@@ -183,7 +183,7 @@ func TestMarkersAreOneCommentThatNothingEnds(t *testing.T) {
 	}
 }
 
-func TestCodeQualityPointsAtTheGate(t *testing.T) {
+func TestCodeQuality_PointsAtGate(t *testing.T) {
 	result := &Result{
 		Title: "r", File: "benchmarks/run.yaml", Lines: map[string]int{"worth-it": 22}, Verdict: experiment.VerdictNoGo,
 		Gates: []Gate{{analysis.GateResult{Gate: "worth-it", Candidate: "new", Outcome: experiment.VerdictNoGo, Message: "m"}, "a"},
@@ -211,7 +211,7 @@ func TestCodeQualityPointsAtTheGate(t *testing.T) {
 	}
 }
 
-func TestABadgeIsWellFormedAndSaysTheVerdict(t *testing.T) {
+func TestBadge_WellFormedWithVerdict(t *testing.T) {
 	for name, result := range results(t) {
 		badge := result.Badge()
 		if err := xml.Unmarshal(badge, new(struct{ XMLName xml.Name })); err != nil {

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// codeQualitySchema is what GitLab asks of a Code Quality report. A path that is not relative leads to no file of a repository.
+// codeQualitySchema is GitLab's definition of a Code Quality report. GitLab resolves only relative paths in a repository.
 // https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 const codeQualitySchema = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -72,7 +72,7 @@ func validCodeQuality(schema *jsonschema.Schema, raw []byte) error {
 	return schema.Validate(got)
 }
 
-func TestCodeQualityIsWhatGitLabTakes(t *testing.T) {
+func TestCodeQuality_MatchesSchema(t *testing.T) {
 	schema := readCodeQualitySchema(t)
 	for name, result := range results(t) {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestCodeQualityIsWhatGitLabTakes(t *testing.T) {
 	}
 }
 
-func TestTheSchemaOfCodeQualityIsHeeded(t *testing.T) {
+func TestCodeQualitySchema_InvalidReportsRejected(t *testing.T) {
 	schema := readCodeQualitySchema(t)
 	const whole = `[{"description": "a", "check_name": "b", "fingerprint": "0123456789abcdef0123456789abcdef", "severity": "major",` +
 		` "location": {"path": "run.yaml", "lines": {"begin": 1}}}]`
@@ -108,15 +108,15 @@ func TestTheSchemaOfCodeQualityIsHeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, edit := range map[string][2]string{
-		"an object, not a list":    {whole, `{}`},
-		"no fingerprint":           {`"fingerprint": "0123456789abcdef0123456789abcdef", `, ``},
-		"a severity of no meaning": {`"major"`, `"error"`},
-		"a line of zero":           {`"begin": 1`, `"begin": 0`},
-		"a line as text":           {`"begin": 1`, `"begin": "1"`},
-		"a whole path":             {`"run.yaml"`, `"/run.yaml"`},
-		"a path above":             {`"run.yaml"`, `"../run.yaml"`},
-		"a path with a dot":        {`"run.yaml"`, `"./run.yaml"`},
-		"a field of nobody's":      {`"severity"`, `"level": 1, "severity"`},
+		"an object, not a list": {whole, `{}`},
+		"no fingerprint":        {`"fingerprint": "0123456789abcdef0123456789abcdef", `, ``},
+		"an unknown severity":   {`"major"`, `"error"`},
+		"a line of zero":        {`"begin": 1`, `"begin": 0`},
+		"a line as text":        {`"begin": 1`, `"begin": "1"`},
+		"a whole path":          {`"run.yaml"`, `"/run.yaml"`},
+		"a path above":          {`"run.yaml"`, `"../run.yaml"`},
+		"a path with a dot":     {`"run.yaml"`, `"./run.yaml"`},
+		"an unknown field":      {`"severity"`, `"level": 1, "severity"`},
 	} {
 		changed := strings.Replace(whole, edit[0], edit[1], 1)
 		if err := validCodeQuality(schema, []byte(changed)); changed == whole || err == nil {
@@ -125,8 +125,8 @@ func TestTheSchemaOfCodeQualityIsHeeded(t *testing.T) {
 	}
 }
 
-// Whatever a run is called and however it ended, both forms are what their readers take.
-func TestAnyResultIsWhatItsReadersTake(t *testing.T) {
+// Both forms are valid for every name and every end of a run.
+func TestForms_AnyResultIsValid(t *testing.T) {
 	junit, gitlab := readJUnitSchema(t), readCodeQualitySchema(t)
 	for seed := range uint64(300) {
 		result := anyResult(rand.New(rand.NewPCG(seed, 18)))

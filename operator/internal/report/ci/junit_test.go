@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-// junitSchema is what Jenkins' xUnit plugin accepts; third_party/junit/README.md says where it is from.
+// junitSchema is the schema of Jenkins' xUnit plugin; third_party/junit/README.md has its origin.
 const junitSchema = "testdata/third_party/junit/junit-10.xsd"
 
-// element is one of a document, or of a schema.
+// element is an element of a document or of a schema.
 type element struct {
 	name       string
 	attributes map[string]string
@@ -53,9 +53,9 @@ func parse(raw []byte) (*element, error) {
 	}
 }
 
-// schema is an XML Schema in what junit-10.xsd uses of the language (https://www.w3.org/TR/xmlschema-1/): global elements, types with and
-// without names, sequences and choices, attributes, and strings with a pattern. Whatever else a schema has is an error, and never passed
-// over.
+// schema is an XML Schema with the parts of the language that junit-10.xsd uses (https://www.w3.org/TR/xmlschema-1/): global elements, types with and
+// without names, sequences and choices, attributes, and strings with a pattern. Any other construct of a
+// schema is an error and never ignored.
 type schema struct{ elements, types map[string]*element }
 
 func readSchema(raw []byte) (*schema, error) {
@@ -77,7 +77,7 @@ func readSchema(raw []byte) (*schema, error) {
 	return out, nil
 }
 
-// validate returns what a document has that the schema does not allow.
+// validate returns an error if a document violates the schema.
 func (s *schema) validate(raw []byte) error {
 	root, err := parse(raw)
 	if err != nil {
@@ -213,7 +213,7 @@ func readJUnitSchema(t *testing.T) *schema {
 	return out
 }
 
-func TestJUnitIsWhatItsSchemaAllows(t *testing.T) {
+func TestJUnit_MatchesSchema(t *testing.T) {
 	allowed := readJUnitSchema(t)
 	for name, result := range results(t) {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestJUnitIsWhatItsSchemaAllows(t *testing.T) {
 	}
 }
 
-// xmllint is the reference for what is read of a schema here; where it is not installed, the schema is held against all the same.
+// xmllint is the reference for this validator. Without it only the validator runs.
 func heldByXmllint(t *testing.T, raw []byte, valid bool) {
 	t.Helper()
 	program, err := exec.LookPath("xmllint")
@@ -246,7 +246,7 @@ func heldByXmllint(t *testing.T, raw []byte, valid bool) {
 	}
 }
 
-func TestTheSchemaOfJUnitIsHeeded(t *testing.T) {
+func TestJUnitSchema_InvalidDocumentsRejected(t *testing.T) {
 	allowed := readJUnitSchema(t)
 	const whole = `<testsuites name="a" time="1.5"><testsuite name="a" tests="1" failures="0" errors="0" time="1,000.5">` +
 		`<properties><property name="a" value="b"/></properties>` +
@@ -255,21 +255,21 @@ func TestTheSchemaOfJUnitIsHeeded(t *testing.T) {
 		old, new string
 		valid    bool
 	}{
-		"as it is":                             {"", "", true},
-		"a suite in a suite":                   {`<testcase name="a">`, `<testsuite name="a" tests="0" failures="0" errors="0"/><testcase name="a">`, true},
-		"a test that was run again":            {`</failure>`, `</failure><rerunFailure type="a"><system-out>x</system-out></rerunFailure>`, true},
-		"an attribute that there is not":       {`<testcase name="a">`, `<testcase name="a" title="b">`, false},
-		"an attribute that has to be there":    {` failures="0"`, ``, false},
-		"an element that there is not":         {`<properties>`, `<remark/><properties>`, false},
-		"an element elsewhere":                 {`</system-out>`, `</system-out><property name="a" value="b"/>`, false},
-		"another first element":                {"testsuites", "suites", false},
-		"text between elements":                {`<properties>`, `remark<properties>`, false},
-		"an element in text":                   {`<system-out>text`, `<system-out><b>text</b>`, false},
-		"a time that is none":                  {`time="1.5"`, `time="1s"`, false},
-		"a property without a value":           {` value="b"`, ``, false},
-		"what was run again, in another order": {`</failure>`, `</failure><rerunFailure type="a"><system-err/><system-out/></rerunFailure>`, false},
-		"what was run again, without its type": {`</failure>`, `</failure><flakyError/>`, false},
-		"a document that ends too early":       {`</testsuites>`, ``, false},
+		"as it is":                                   {"", "", true},
+		"a suite in a suite":                         {`<testcase name="a">`, `<testsuite name="a" tests="0" failures="0" errors="0"/><testcase name="a">`, true},
+		"a test that was run again":                  {`</failure>`, `</failure><rerunFailure type="a"><system-out>x</system-out></rerunFailure>`, true},
+		"an attribute that there is not":             {`<testcase name="a">`, `<testcase name="a" title="b">`, false},
+		"without a required attribute":               {` failures="0"`, ``, false},
+		"an unknown element":                         {`<properties>`, `<remark/><properties>`, false},
+		"an element elsewhere":                       {`</system-out>`, `</system-out><property name="a" value="b"/>`, false},
+		"another first element":                      {"testsuites", "suites", false},
+		"text between elements":                      {`<properties>`, `remark<properties>`, false},
+		"an element in text":                         {`<system-out>text`, `<system-out><b>text</b>`, false},
+		"an invalid time":                            {`time="1.5"`, `time="1s"`, false},
+		"a property without a value":                 {` value="b"`, ``, false},
+		"a rerun with its elements in another order": {`</failure>`, `</failure><rerunFailure type="a"><system-err/><system-out/></rerunFailure>`, false},
+		"a rerun without its type":                   {`</failure>`, `</failure><flakyError/>`, false},
+		"a document that ends too early":             {`</testsuites>`, ``, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := []byte(strings.ReplaceAll(whole, edit.old, edit.new))
@@ -299,8 +299,8 @@ func TestTheSchemaOfJUnitIsHeeded(t *testing.T) {
 	}
 }
 
-// GitLab shows the text of a failure and none of its attributes; Jenkins shows both, and counts what the suite says.
-func TestJUnitSaysWhyWherePeopleLook(t *testing.T) {
+// GitLab shows the text of a failure without its attributes. Jenkins shows both, and the counts of the suite.
+func TestJUnit_ReasonInTextAndAttributes(t *testing.T) {
 	for name, result := range results(t) {
 		t.Run(name, func(t *testing.T) {
 			raw, err := result.JUnit()

@@ -49,7 +49,7 @@ func (s story) page(t *testing.T) string {
 	return string(raw)
 }
 
-func TestTheVerdictComesFirst(t *testing.T) {
+func TestPage_VerdictComesFirst(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
 	if n := strings.Count(page, "<h2>Warnings</h2>"); n != 1 {
 		t.Errorf("warnings are said %d times", n)
@@ -67,7 +67,7 @@ func TestTheVerdictComesFirst(t *testing.T) {
 	}
 }
 
-func TestThePageNeedsNothingButItself(t *testing.T) {
+func TestPage_LoadsNoResources(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
 	for _, outside := range []string{`<script`, `<link`, `<img`, `<iframe`, `src=`, `url(`, `@import`} {
 		if strings.Contains(page, outside) {
@@ -86,8 +86,8 @@ func TestThePageNeedsNothingButItself(t *testing.T) {
 	}
 }
 
-// Who writes a run chooses how many points and metrics it has, and its page is made before anybody sees its analysis.
-func TestAPageTakesTheTimeOfItsFigures(t *testing.T) {
+// The author of a run chooses the numbers of points and metrics, and the operator renders its page.
+func TestPage_RenderingTimeIsBounded(t *testing.T) {
 	s := simulated(t, nil, nil)
 	like := s.exp.Plan.Metrics[0]
 	s.exp.Plan.Metrics, s.exp.Points, s.result.Arms, s.result.Ratios = nil, nil, nil, nil
@@ -114,8 +114,8 @@ func TestAPageTakesTheTimeOfItsFigures(t *testing.T) {
 	}
 }
 
-// A refresh leads a browser elsewhere, whatever the page's policy says. The tokenizer is the browsers' own algorithm.
-func TestNoPageOfALedgerLeadsElsewhereByItself(t *testing.T) {
+// A refresh redirects a browser even if the policy of the page forbids scripts. The tokenizer implements the algorithm of browsers.
+func TestPage_HasNoRedirect(t *testing.T) {
 	ours := simulated(t, nil, nil).page(t)
 	if string(Inert([]byte(ours))) != ours {
 		t.Error("a page of ours is changed")
@@ -143,7 +143,7 @@ func TestNoPageOfALedgerLeadsElsewhereByItself(t *testing.T) {
 	}
 }
 
-func TestTextOfAProcessStaysText(t *testing.T) {
+func TestPage_TextOfProcessIsEscaped(t *testing.T) {
 	evil := `"><script>alert(1)</script>`
 	s := simulated(t, nil, func(attempts []record.Attempt) {
 		attempts[0].Outcome, attempts[0].Result, attempts[0].Message = record.Failed, nil, evil
@@ -160,7 +160,7 @@ func TestTextOfAProcessStaysText(t *testing.T) {
 	}
 }
 
-func TestEveryGateIsDrawnAgainstItsBound(t *testing.T) {
+func TestPage_GatesDrawnAgainstBounds(t *testing.T) {
 	s := simulated(t, nil, nil)
 	page := s.page(t)
 	judged := 0
@@ -174,7 +174,7 @@ func TestEveryGateIsDrawnAgainstItsBound(t *testing.T) {
 	}
 }
 
-func TestTrialsThatDoNotCountAreShownHollow(t *testing.T) {
+func TestPage_ExcludedTrialsAreHollow(t *testing.T) {
 	s := simulated(t, nil, func(attempts []record.Attempt) {
 		for i := range attempts {
 			busy := 0.01
@@ -189,7 +189,7 @@ func TestTrialsThatDoNotCountAreShownHollow(t *testing.T) {
 	}
 }
 
-func TestOddRunsHaveAPageToo(t *testing.T) {
+func TestPage_UnusualRuns(t *testing.T) {
 	for name, edit := range map[string]func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec){
 		"without gates": func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			spec.Gates, spec.Predictions = nil, nil
@@ -217,14 +217,14 @@ func TestOddRunsHaveAPageToo(t *testing.T) {
 	})
 }
 
-func TestTheSameAnalysisGivesTheSamePage(t *testing.T) {
+func TestPage_IsDeterministic(t *testing.T) {
 	first, second := simulated(t, nil, nil).page(t), simulated(t, nil, nil).page(t)
 	if first != second {
 		t.Error("two pages of one analysis differ")
 	}
 }
 
-func TestEveryElementIsClosed(t *testing.T) {
+func TestPage_EveryElementIsClosed(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
 	if plots := strings.Count(page, "<svg"); plots < 10 {
 		t.Errorf("only %d plots", plots)
@@ -241,8 +241,8 @@ func TestEveryElementIsClosed(t *testing.T) {
 	}
 }
 
-// unclosed is what a page of HTML does not close where it was opened, or has in a paragraph that a browser ends before it; both would be
-// shown where the browser likes.
+// unclosed returns an error for an element that is not closed at its level, or that a browser moves out of its paragraph. Browsers differ
+// in the place of both.
 func unclosed(page string) error {
 	// HTML writes some elements without an end and some attributes without a value.
 	page = regexp.MustCompile(`<(meta|link|input|br)\b([^>]*)>`).ReplaceAllString(page, "<$1$2/>")
@@ -278,7 +278,7 @@ func unclosed(page string) error {
 	}
 }
 
-func TestTablesInAFormOfTheirOwnComeBeforeTheCompleteOne(t *testing.T) {
+func TestPage_CustomTablesPrecedeCompleteOne(t *testing.T) {
 	page := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{{
 			Name: "document", Title: "As <in> the document", Columns: []assayv1alpha1.ReportColumn{{Title: "ms/batch", Metric: "latency", Scale: "m"}},
@@ -290,7 +290,7 @@ func TestTablesInAFormOfTheirOwnComeBeforeTheCompleteOne(t *testing.T) {
 	}
 }
 
-func TestTheGatesSayWhatTheirBlocksCanTell(t *testing.T) {
+func TestPage_GatesShowDetectableEffect(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
 	for _, want := range []string{"Not detectable: 8 blocks cannot show", "Diagnostics of the blocks of every gate", "<th>autocorrelation</th>",
 		"from the spread of blocks"} {
@@ -314,7 +314,7 @@ func embedded(t *testing.T, page, name string) string {
 	return string(raw)
 }
 
-func TestTheRunAndItsDataAreInThePage(t *testing.T) {
+func TestPage_EmbedsRunAndData(t *testing.T) {
 	s := simulated(t, nil, nil)
 	page := s.page(t)
 	manifest, err := summary.Manifest(s.exp)
@@ -337,11 +337,11 @@ func TestTheRunAndItsDataAreInThePage(t *testing.T) {
 	s.result.Unseen = strings.Repeat("x", maxEmbedded)
 	if page := s.page(t); strings.Contains(page, `download="analysis.json"`) ||
 		!strings.Contains(page, "Too large for the page, and in the ledger beside it: analysis.json (1 MiB)") {
-		t.Error("what does not fit vanishes without a word")
+		t.Error("the omission of the analysis is not reported")
 	}
 }
 
-func TestPlotsThatAreNotDrawnAreNamed(t *testing.T) {
+func TestPage_OmittedPlotsAreNamed(t *testing.T) {
 	s := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1", "8"}}, {Name: "pendingDelta"}}
 		for i := range 9 {
@@ -368,7 +368,7 @@ func TestPlotsThatAreNotDrawnAreNamed(t *testing.T) {
 	}
 }
 
-func TestReadingsWithoutAPlotAreNamed(t *testing.T) {
+func TestPage_ReadingsWithoutPlotAreNamed(t *testing.T) {
 	page := simulated(t, nil, func(attempts []record.Attempt) {
 		for i := range attempts {
 			zero := 0.0
@@ -383,7 +383,7 @@ func TestReadingsWithoutAPlotAreNamed(t *testing.T) {
 	}
 }
 
-func TestSeriesCanBeHiddenWithoutAScript(t *testing.T) {
+func TestPage_SeriesAreHiddenWithoutScript(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
 	for i := range chart.MaxSeries {
 		if class := chart.Class(i); !strings.Contains(page, "section:has(.show."+class+":not(:checked)) .chart ."+class) {
@@ -395,7 +395,7 @@ func TestSeriesCanBeHiddenWithoutAScript(t *testing.T) {
 	}
 }
 
-func TestALeastEffectThatMeansNothingIsLeftOut(t *testing.T) {
+func TestPage_MeaninglessDetectableEffectIsOmitted(t *testing.T) {
 	s := simulated(t, nil, nil)
 	for i := range s.result.Gates {
 		huge := 20.788

@@ -6,7 +6,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-func TestNumbersOnAxesKeepTheirDigits(t *testing.T) {
+func TestAxis_NumbersRetainDigits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		unit  string
 		value float64

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/test/golden"
 )
 
-// The sample in the docs is what the program writes.
-func TestTheSampleReportIsOnView(t *testing.T) {
+// The sample in the docs is the output of the program.
+func TestSample_ReportInDocsIsCurrent(t *testing.T) {
 	page, path := simulated(t, nil, nil).page(t), filepath.Join("..", "..", "..", "..", "docs", "sample-report", "report.html")
 	if *golden.Update {
 		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {

@@ -1,5 +1,5 @@
-// Package storetest has what tests of stores and of their users share: an object store in the process, and every kind of store that the
-// conformance suite runs on.
+// Package storetest has shared fixtures for tests of stores and of their users: an object store in the process, and every kind of store
+// that the conformance suite runs on.
 package storetest
 
 import (

@@ -1,5 +1,5 @@
-// Command guards takes the guards against attacks out, one after the other, in a copy of the tree, and demands that each attack then
-// succeeds: a guard that nothing misses is none, and an attack that fails for another reason shows nothing.
+// Command guards removes the guards against attacks, one after the other, in a copy of the tree, and requires that each attack then
+// succeeds. Otherwise the guard is ineffective, or the attack fails for another reason.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/test/attacks"
 )
 
-// suite is the test that tries the attacks on a part of the platform.
+// suite is the test that runs the attacks on a part of the platform.
 type suite struct {
 	folder, pack, test string
 	arguments          []string
@@ -27,18 +27,18 @@ type suite struct {
 var suites = map[attacks.Part]suite{
 	attacks.API:     {"operator", "./test/integration", "TestNoAttackOnTheAPISucceeds", nil},
 	attacks.Limited: {"operator", "./test/integration", "TestNoAttackOnTheAPISucceeds", nil},
-	attacks.Store:   {"operator", "./internal/storeusers", "TestNoAttackOnTheStoreSucceeds", nil},
+	attacks.Store:   {"operator", "./internal/storeusers", "TestStore_AttacksFail", nil},
 	attacks.Cluster: {"test/e2e", ".", "TestAttacks", []string{"-args", "-attack"}},
 }
 
-// name of an attack's test, as go test takes it to pick one and as it prints it.
+// name returns an attack's test name, for the pattern of go test and for its output.
 func (s suite) pattern(attack string) string {
 	return "^" + s.test + "$/^" + regexp.QuoteMeta(subtest(attack)) + "$"
 }
 
 func subtest(attack string) string { return strings.ReplaceAll(attack, " ", "_") }
 
-// outcome of an attack, by what its test printed.
+// outcome returns the outcome of an attack from the output of its test.
 type outcome string
 
 const (
@@ -92,7 +92,7 @@ func run(ctx context.Context, only string, cluster bool) error {
 			say("%q: not tried: %s", attack.Name, guard.Kept)
 			continue
 		}
-		// With its guard it has to fail: one that succeeds anyway shows nothing of the guard.
+		// With its guard the attack must fail; otherwise the comparison shows nothing.
 		before, output, err := tree.attempt(ctx, attack)
 		if err == nil && before != failed {
 			err = fmt.Errorf("with its guard %q %s:\n%s", attack.Name, before, output)
@@ -129,7 +129,7 @@ func say(format string, values ...any) { fmt.Fprintf(os.Stderr, format+"\n", val
 // tree is a copy of the working tree.
 type tree string
 
-// copied makes a copy of all files that git knows or would add.
+// copied copies all files that git tracks or would add.
 func copied(ctx context.Context) (_ tree, remove func(), err error) {
 	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
@@ -152,7 +152,7 @@ func copied(ctx context.Context) (_ tree, remove func(), err error) {
 			return "", nil, err
 		}
 	}
-	// Programs that were built are the same, until some are built anew here.
+	// Reuse the built programs until some are rebuilt here.
 	if err := copyFolder(filepath.Join(root, programs), filepath.Join(folder, programs)); err != nil {
 		remove()
 		return "", nil, err
@@ -160,10 +160,10 @@ func copied(ctx context.Context) (_ tree, remove func(), err error) {
 	return tree(folder), remove, nil
 }
 
-// programs is the folder of what was built.
+// programs is the folder of the built programs.
 const programs = "bin"
 
-// copyFolder copies the files of a folder that may not be there.
+// copyFolder copies the files of a folder, which may be missing.
 func copyFolder(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -195,13 +195,13 @@ func copyFile(from, to string) error {
 	return err
 }
 
-// attempt tries an attack on the tree as it is.
+// attempt runs an attack on the unmodified tree.
 func (t tree) attempt(ctx context.Context, attack attacks.Attack) (outcome, string, error) {
 	of := suites[attack.Needs]
 	arguments := append([]string{"test", "-count=1", "-timeout=20m", "-v", "-run", of.pattern(attack.Name), of.pack}, of.arguments...)
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = filepath.Join(string(t), of.folder)
-	// That it fails is what is looked for; what else may be wrong is in what it printed.
+	// An error is expected, because the attack's test fails; its output has the details.
 	output, err := command.CombinedOutput()
 	result := of.judge(attack.Name, string(output))
 	if result == untried {
@@ -210,7 +210,7 @@ func (t tree) attempt(ctx context.Context, attack attacks.Attack) (outcome, stri
 	return result, string(output), ctx.Err()
 }
 
-// without tries an attack whose guard is taken out, and puts the guard back.
+// without runs an attack with its guard removed, and restores the guard.
 func (t tree) without(ctx context.Context, attack attacks.Attack, guard attacks.Guard) (result outcome, output string, err error) {
 	for _, edit := range guard.Edits {
 		path := filepath.Join(string(t), edit.File)
@@ -235,7 +235,7 @@ func (t tree) without(ctx context.Context, attack attacks.Attack, guard attacks.
 		if err := os.WriteFile(file, values, 0o600); err != nil {
 			return "", "", err
 		}
-		// Not under ctx: the release has its guard again when this is stopped.
+		// Not under ctx, so that the release gets its guard back even when this program is interrupted.
 		defer func() { err = errors.Join(err, t.upgrade(context.WithoutCancel(ctx), file)) }()
 		if err := t.upgrade(ctx, file, "--set", guard.Values); err != nil {
 			return "", "", err
@@ -260,7 +260,7 @@ func (t tree) without(ctx context.Context, attack attacks.Attack, guard attacks.
 	return t.attempt(ctx, attack)
 }
 
-// deploy gives the release on the embedded cluster the images of the tree's programs.
+// deploy installs the images of the tree's programs on the embedded cluster.
 func (t tree) deploy(ctx context.Context) error {
 	cluster := filepath.Join(programs, "cluster")
 	list := exec.CommandContext(ctx, filepath.Join(string(t), cluster), "images", "--bin", programs)

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/test/attacks"
 )
 
-func TestWhatAnAttacksTestPrintsIsItsOutcome(t *testing.T) {
+func TestOutcome_OfTestOutput(t *testing.T) {
 	of := suites[attacks.API]
 	const name = "160,000 cells"
 	for says, tc := range map[string]struct {
@@ -33,8 +33,8 @@ func TestWhatAnAttacksTestPrintsIsItsOutcome(t *testing.T) {
 	}
 }
 
-// go test splits a pattern at slashes, and takes each part as a regular expression.
-func TestEveryAttackIsPickedAlone(t *testing.T) {
+// go test splits a pattern at slashes and treats each part as a regular expression.
+func TestName_SelectsOneAttack(t *testing.T) {
 	for _, attack := range attacks.All {
 		test, sub, ok := strings.Cut(suites[attack.Needs].pattern(attack.Name), "/")
 		if !ok || strings.Contains(sub, "/") || test == "" {
@@ -52,14 +52,14 @@ func TestEveryAttackIsPickedAlone(t *testing.T) {
 	}
 }
 
-func TestAGuardIsPutBack(t *testing.T) {
+func TestWithout_RestoresGuard(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "guard.txt")
 	if err := os.WriteFile(file, []byte("stands"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	attack := attacks.Attack{Name: "nothing", Needs: attacks.API}
-	// There is no Go module, so that nothing is tried.
+	// There is no Go module, so no test runs.
 	out := func(what string) attacks.Guard {
 		return attacks.Guard{Edits: []attacks.Edit{{File: "guard.txt", Old: what, New: "is out"}}}
 	}
