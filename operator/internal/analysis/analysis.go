@@ -1,5 +1,5 @@
-// Package analysis defines the types of analysis.json, the values derived from them alone, and their wording for people. The packages
-// below it make one, from the bottom up; docs/architecture.md has their order.
+// Package analysis defines the types of analysis.json, the values derived from them alone, and their wording for people. Its subpackages
+// compute an analysis; docs/architecture.md has their order.
 package analysis
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 // A clock advances in steps. Readings that spread over half a step or more are unbiased on average (the quantizing theorem:
-// Widrow and Kollár 2008, Quantization Noise, Cambridge); readings that fall into one or two steps can be wrong by one, however
-// many there are, and no interval from their spread knows it.
+// Widrow and Kollár 2008, Quantization Noise, Cambridge); readings in one or two steps can be wrong by one step, and neither more
+// readings nor an interval from their spread shows that error.
 
 // Resolution is the clock's resolution for a metric at a point.
 type Resolution struct {
@@ -30,8 +30,8 @@ type Resolution struct {
 	Assumed bool `json:"assumed,omitempty"`
 }
 
-// ProcessUse is what the processes of an arm used, over all trials that count: the mean of one trial, and of memory the most
-// of any. A number that no trial has is absent.
+// ProcessUse holds the resources that the processes of an arm used, over all trials that count: the mean per trial, and for memory the
+// maximum. A quantity without a reading is absent.
 type ProcessUse struct {
 	Arm    string             `json:"arm"`
 	Trials int                `json:"trials"`
@@ -69,9 +69,9 @@ type LoadInterval struct {
 	High string `json:"high"`
 }
 
-// Student's interval takes blocks for independent and their differences for symmetric. This file looks whether they are: it
-// shows the lag-1 autocorrelation and the skewness of the differences, in the order in which the blocks ran, and widens the
-// interval where either matters. What a few blocks cannot show it cannot widen for; docs/methodology/estimation.md has the bounds.
+// Student's interval assumes independent blocks with symmetric differences. The series tests this assumption: it reports the lag-1
+// autocorrelation and the skewness of the differences, in the order in which the blocks ran, and widens the interval if either is
+// significant. Few blocks cannot show every dependence; docs/methodology/estimation.md has the bounds.
 
 // BlockSeries describes how one number per block behaves over the run.
 type BlockSeries struct {
@@ -122,14 +122,15 @@ type Analysis struct {
 	Seed           int64   `json:"seed"`
 	// Verdict is the verdict if the run ends here. With design.confirm it is Go or NoGo only once confirmed.
 	Verdict experiment.Verdict `json:"verdict,omitempty"`
-	// Best is the Go candidate that gains most, if it does so beyond doubt; else BestOf are those that may be the best.
+	// Best is the Go candidate with the largest gain, if it is significantly better than the others. Otherwise BestOf are those that may be
+	// the best.
 	Best   string   `json:"best,omitempty"`
 	BestOf []string `json:"bestOf,omitempty"`
-	// Screened is what the screening blocks alone say; only with design.confirm, and only when they say Go or NoGo by times, so
-	// that there is something to confirm. Until it is confirmed, Verdict is Inconclusive.
+	// Screened is the verdict of the screening blocks alone; only with design.confirm, and only for a Go or NoGo by times, which needs
+	// confirmation. Until it is confirmed, Verdict is Inconclusive.
 	Screened experiment.Verdict `json:"screened,omitempty"`
-	// ValidBlocks is the fewest blocks with valid trials that any point and arm has, in screening waves. Trials that failed
-	// count, as they are no reason to measure again; those lost to noise or to the infrastructure do not.
+	// ValidBlocks is the fewest blocks with valid trials that any point and arm has, in screening waves. Failed trials count,
+	// because they are not repeated; trials lost to noise or to the infrastructure do not.
 	ValidBlocks int `json:"validBlocks"`
 	// ConfirmBlocks is the same for confirming waves.
 	ConfirmBlocks int `json:"confirmBlocks,omitempty"`
@@ -137,24 +138,23 @@ type Analysis struct {
 	// screening waves at the gates' confidence: 0.01 is one per cent. Nil when no such gate exists or one has no interval.
 	RelativeHalfWidth *float64    `json:"relativeHalfWidth,omitempty"`
 	Candidates        []Candidate `json:"candidates"`
-	// Gates rest on the screening blocks, or once there are confirming blocks on these alone: estimates that were picked for
-	// being extreme are too extreme. Screening then holds what the screening blocks said.
+	// Gates depend on the screening blocks, or once there are confirming blocks on these alone, because an estimate that was selected for
+	// being extreme is biased. Screening then holds the gates of the screening blocks.
 	Gates     []GateResult `json:"gates"`
 	Screening []GateResult `json:"screening,omitempty"`
 	// Controls are the comparisons in which nothing may move: the null arm and the control phases.
 	Controls []ControlResult `json:"controls,omitempty"`
-	// Doubts are what keeps comparisons from a decision, of any two arms and whatever gates the run has. Absent in analyses older than the
-	// field.
+	// Doubts are the findings that prevent decisions about any two arms, independent of the run's gates.
 	Doubts    []Doubt            `json:"doubts,omitempty"`
 	Arms      []ArmResult        `json:"arms"`
 	Ratios    []RatioResult      `json:"ratios"`
 	Phases    []PhaseResult      `json:"phases,omitempty"`
 	Predicted []PredictionResult `json:"predicted,omitempty"`
-	// Layout says below which effect accidents of layout are not excluded.
+	// Layout describes the effect size below which layout effects are not excluded.
 	Layout   string      `json:"layout,omitempty"`
 	Trials   Trials      `json:"trials"`
 	Excluded []Exclusion `json:"excluded,omitempty"`
-	// MoreExcluded are how many are excluded beside those that are named.
+	// MoreExcluded counts the exclusions beyond those in Excluded.
 	MoreExcluded int      `json:"moreExcluded,omitempty"`
 	Warnings     []string `json:"warnings,omitempty"`
 	// Environment is the fingerprint that all attempts used share.
@@ -167,8 +167,8 @@ type Analysis struct {
 	// screening waves; they may run again. ConfirmLostBlocks is the same for confirming waves.
 	LostBlocks        int `json:"lostBlocks,omitempty"`
 	ConfirmLostBlocks int `json:"confirmLostBlocks,omitempty"`
-	// CutBlocks are the blocks of screening waves that were not executed to their end, whatever they measured before: blocks in their place
-	// are beyond blocks.max. ConfirmCutBlocks is the same for confirming waves.
+	// CutBlocks counts the blocks of screening waves that were not executed to their end, also those with measured trials. Their
+	// replacements do not count against blocks.max. ConfirmCutBlocks is the same for confirming waves.
 	CutBlocks        int `json:"cutBlocks,omitempty"`
 	ConfirmCutBlocks int `json:"confirmCutBlocks,omitempty"`
 	// LostTurns are the cells that LostBlocks and ConfirmLostBlocks count, of arms with several builds: the blocks in their place run the
@@ -176,11 +176,11 @@ type Analysis struct {
 	LostTurns []LostTurn `json:"lostTurns,omitempty"`
 	// Search is the answer for every arm; only with spec.search.
 	Search []SearchResult `json:"search,omitempty"`
-	// Noise counts by arm the trials beyond a noise limit, in the order of the arms; absent in analyses older than the field.
+	// Noise counts by arm the trials beyond a noise limit, in the order of the arms.
 	Noise []ArmNoise `json:"noise,omitempty"`
 	// Unseen describes the rare slowdowns that this number of blocks may miss.
 	Unseen string `json:"unseen,omitempty"`
-	// Usage is the cost and the conditions of the measurement; absent in analyses older than the field.
+	// Usage is the cost and the conditions of the measurement.
 	Usage *Usage `json:"usage,omitempty"`
 }
 
@@ -231,7 +231,7 @@ type GateResult struct {
 	Confidence float64   `json:"confidence,omitempty"`
 	// MinimumDetectableEffect is relative: 0.01 is one per cent.
 	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
-	// MoreBlocks is how many further blocks it would take to decide; only with Inconclusive.
+	// MoreBlocks is the number of further blocks that would decide; only with Inconclusive.
 	MoreBlocks *int `json:"moreBlocks,omitempty"`
 	// WithRejected is the outcome with the trials that noise limits reject; absent where they reject none.
 	WithRejected *Recomputed `json:"withRejected,omitempty"`
@@ -240,8 +240,7 @@ type GateResult struct {
 	// Series and Resolution are those of the quantity judged.
 	Series     *BlockSeries `json:"series,omitempty"`
 	Resolution *Resolution  `json:"resolution,omitempty"`
-	// Caps are the findings that keep it from a decision, in the order of their rules, also where the figures decide nothing anyway. Absent
-	// in analyses older than the field.
+	// Caps are the findings that prevent a decision, in the order of their rules, also on a gate whose figures do not decide.
 	Caps    []Cap  `json:"caps,omitempty"`
 	Message string `json:"message"`
 }
@@ -249,14 +248,14 @@ type GateResult struct {
 // Cap is a finding that leaves a gate at most Inconclusive.
 type Cap struct {
 	Reason CapReason `json:"reason"`
-	// Detail is the finding in words, as the message has it.
+	// Detail is the text of the finding, as in the message.
 	Detail string `json:"detail"`
 }
 
 // CapReason is the rule that found it.
 type CapReason string
 
-// The rules, in the order in which they are asked.
+// The rules, in the order in which they are applied.
 const (
 	CapControlMoved       CapReason = "control-moved"
 	CapControlMissing     CapReason = "control-missing"
@@ -281,13 +280,13 @@ const (
 	CapFewBlocks          CapReason = "few-blocks"
 )
 
-// Doubt is a finding that would keep a gate between two arms from a decision, for who compares arms that no gate compares.
+// Doubt is a finding that would cap a gate between two arms, for comparisons of arms without a gate.
 type Doubt struct {
 	Reason CapReason `json:"reason"`
 	Detail string    `json:"detail"`
-	// Arms that it is of: two of which it is said that they are not alike, or one of itself; none where it is of all.
+	// Arms that the doubt concerns: two arms that are not comparable, or one arm; empty for all arms.
 	Arms []string `json:"arms,omitempty"`
-	// Point, Metric and Statistic that it is of; empty where it is of all.
+	// Point, Metric and Statistic that the doubt concerns; empty for all.
 	Point     string               `json:"point,omitempty"`
 	Metric    string               `json:"metric,omitempty"`
 	Statistic experiment.Statistic `json:"statistic,omitempty"`
@@ -320,7 +319,7 @@ type ArmResult struct {
 type ClockResolution struct {
 	// Relative is its step over the values.
 	Relative float64 `json:"relative"`
-	// Own reports whether it is coarser than that of the other arms, so that it errs beside theirs and not in the same direction.
+	// Own reports whether the step is coarser than that of the other arms, so that its error is independent of theirs.
 	Own bool `json:"own,omitempty"`
 	// Bucket reports whether the step is the bucket of a histogram, which matters where the interval is not much wider.
 	Bucket bool `json:"bucket,omitempty"`
@@ -349,7 +348,7 @@ type RatioResult struct {
 	Series *BlockSeries `json:"series,omitempty"`
 	// Resolution is the clock's resolution for the metric; absent where no step shows.
 	Resolution *Resolution `json:"resolution,omitempty"`
-	// Builds is how few builds one of the two arms has that is several; the interval rests on them.
+	// Builds is the smallest number of builds of an arm with several; the interval depends on them.
 	Builds int `json:"builds,omitempty"`
 }
 
@@ -359,7 +358,7 @@ type Figure struct {
 	Statistic          experiment.Statistic
 }
 
-// Figures are the results by what they are of, ratios by their candidate. There may be as many as points, arms and metrics together.
+// Figures indexes the results by figure, ratios by their candidate. Their number is up to that of all points, arms and metrics.
 func (a *Analysis) Figures() (levels map[Figure]*ArmResult, ratios map[Figure]*RatioResult) {
 	levels, ratios = map[Figure]*ArmResult{}, map[Figure]*RatioResult{}
 	for i := range a.Arms {
@@ -448,14 +447,13 @@ func (a *Analysis) BestText() string {
 	return strings.Join(a.BestOf, " or ")
 }
 
-// Usage is what the measuring itself was like: what it cost, what was left out, and what the nodes' neighbours did. No
-// verdict rests on it.
+// Usage holds the cost of the measurement, the excluded attempts and the interference on the nodes. No verdict depends on it.
 type Usage struct {
 	// TrialSeconds is the time of all trials that ran, warm-ups and failed ones included, and BlockSeconds that of their
 	// blocks, each from the start of its first trial to the end of its last.
 	TrialSeconds float64 `json:"trialSeconds"`
 	BlockSeconds float64 `json:"blockSeconds"`
-	// Blocks are those that BlockSeconds is the time of; absent in analyses older than the field.
+	// Blocks is the number of blocks in BlockSeconds.
 	Blocks int `json:"blocks,omitempty"`
 	// OverheadSeconds is the time in blocks that no trial used, per trial; nil without a trial that ran.
 	OverheadSeconds *float64 `json:"overheadSeconds,omitempty"`
@@ -469,7 +467,7 @@ type Usage struct {
 	Nodes []NodeUsage `json:"nodes,omitempty"`
 }
 
-// Reason is why an attempt is not in the figures, in a word.
+// Reason is the kind of an exclusion.
 type Reason string
 
 // StaleLease is the reason of attempts beside which another run may have been on the node.
@@ -498,11 +496,10 @@ type NodeNoise struct {
 	Beyond int `json:"beyond"`
 }
 
-// fingerprintDigits keep a fingerprint short enough to be read and long enough not to meet another one.
+// fingerprintDigits makes a fingerprint short enough to read and long enough to avoid collisions.
 const fingerprintDigits = 12
 
-// Fingerprint identifies an environment in a word: results under the same one can be compared. It is empty when the
-// environment is not known.
+// Fingerprint identifies an environment. Results with the same fingerprint are comparable. It is empty if the environment is unknown.
 func (a *Analysis) Fingerprint() string {
 	if len(a.Environment) == 0 {
 		return ""

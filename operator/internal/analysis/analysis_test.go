@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFingerprint(t *testing.T) {
+func TestAnalysis_Fingerprint(t *testing.T) {
 	a := &Analysis{Environment: map[string]any{"cpuModel": "AMD EPYC", "smt": false, "onlineCpus": 2.0}}
 	same := &Analysis{Environment: map[string]any{"onlineCpus": 2.0, "smt": false, "cpuModel": "AMD EPYC"}}
 	other := &Analysis{Environment: map[string]any{"onlineCpus": 4.0, "smt": false, "cpuModel": "AMD EPYC"}}

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/design"
 )
 
-func TestTheDesignIsToldWhatWasLost(t *testing.T) {
+func TestFindings_IncludeLostBlocks(t *testing.T) {
 	found := Analysis{
 		ValidBlocks: 7, LostBlocks: 2, ConfirmBlocks: 3, ConfirmLostBlocks: 1, CutBlocks: 4, ConfirmCutBlocks: 5, Unrun: []string{"w000-b0009"},
 		LostTurns: []LostTurn{{Block: "w000-b0001", Point: "size=1", Arm: "new"}},

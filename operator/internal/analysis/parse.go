@@ -6,25 +6,25 @@ import (
 	"sync"
 )
 
-// What is read of an analysis in a process that many share. Whoever measures in a namespace can write one there, and two bytes of JSON can
-// ask for the room of a whole result.
+// Limits of an untrusted analysis in a shared process. Any holder of a key of the namespace can write one, and two bytes of JSON can
+// allocate the memory of a whole result.
 const (
 	// MostBytes bounds the JSON of an analysis, and mostRoom its memory after decoding.
 	MostBytes = 16 << 20
 	mostRoom  = 64 << 20
-	// An element of a list takes at most elementRoom, as the largest of the results does, an object that is a member of another one
-	// objectRoom, and a name with its value memberRoom.
+	// elementRoom bounds the memory of a list element (the largest of the results), objectRoom that of an object inside of an object, and
+	// memberRoom that of a name with its value.
 	elementRoom, objectRoom, memberRoom = 512, 192, 64
 )
 
-// parsing lets one analysis be read at a time: together they would take several times the room of one.
+// parsing serializes the decoding of analyses, because concurrent decodings would add up their memory.
 var parsing sync.Mutex
 
-// Parse reads an analysis that anybody may have written. How much room it takes is counted before any of it is made, and what none of ours
-// says is refused.
+// Parse decodes an untrusted analysis. It returns an error for one that would take too much memory, before the allocation, and for one
+// that fails Validate.
 func Parse(raw []byte) (*Analysis, error) {
 	if len(raw) > MostBytes {
-		return nil, fmt.Errorf("it has %d bytes and at most %d are read", len(raw), MostBytes)
+		return nil, fmt.Errorf("the analysis has %d bytes, and at most %d are allowed", len(raw), MostBytes)
 	}
 	if err := CheckRoom(raw); err != nil {
 		return nil, err
@@ -41,10 +41,10 @@ func Parse(raw []byte) (*Analysis, error) {
 	return &out, nil
 }
 
-// CheckRoom refuses JSON that would take more room than there is, before any of it is made.
+// CheckRoom returns an error for JSON that would take more than the allowed memory after decoding.
 func CheckRoom(raw []byte) error {
 	if room := RoomOf(raw); room > mostRoom {
-		return fmt.Errorf("its lists take some %d bytes when they are read and at most %d are allowed", room, mostRoom)
+		return fmt.Errorf("the analysis would take about %d bytes of memory, and at most %d are allowed", room, mostRoom)
 	}
 	return nil
 }

@@ -43,9 +43,9 @@ func room(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Every list of an analysis, filled with as much as its size allows, is refused or read within the room there is: what grows is copied
-// while it grows, so that twice as much is allocated on the way.
-func TestAnAnalysisTakesNoMoreRoomThanThereIs(t *testing.T) {
+// Every list of an analysis, filled up to the size limit, is rejected or decoded within the memory limit. A growing list is copied, so twice
+// as much is allocated in total.
+func TestParse_MemoryIsBounded(t *testing.T) {
 	const most = 3 * mostRoom
 	lists := listsOf(reflect.TypeFor[Analysis](), "", "", 0)
 	if len(lists) < 15 {
@@ -63,7 +63,7 @@ func TestAnAnalysisTakesNoMoreRoomThanThereIs(t *testing.T) {
 	}
 }
 
-func TestWhichAnalysesAreRead(t *testing.T) {
+func TestParse_Limits(t *testing.T) {
 	// As large as one of 100,000 trials at 4,096 points and arms.
 	large := Analysis{Schema: Schema}
 	low := 1.0
@@ -82,17 +82,17 @@ func TestWhichAnalysesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string]struct{ raw, says string }{
-		"a large one":                           {string(raw), ""},
-		"what looks like lists in a text":       {`{"layout": "` + strings.Repeat(`[{},\"`, 400_000) + `"}`, ""},
-		"more bytes than any":                   {`{"layout": "` + strings.Repeat("a", MostBytes) + `"}`, "at most 16777216 are read"},
-		"more results than any":                 {`{"gates": [{}` + strings.Repeat(",{}", 1_000_000) + `]}`, "at most 67108864 are allowed"},
-		"results that are nothing":              {`{"gates": [null` + strings.Repeat(",null", 1_000_000) + `]}`, "at most 67108864 are allowed"},
-		"what is no analysis, as long as it is": {`{"gates": [1` + strings.Repeat(",1", 3_000_000) + `]}`, "at most 67108864 are allowed"},
-		"lists in lists without end":            {strings.Repeat("[", 1_000_000), "at most 67108864 are allowed"},
-		"a few lists in lists":                  {strings.Repeat("[", 20_000), "exceeded max depth"},
-		"what ends in a text":                   {`{"layout": "\`, "escape code"},
-		"what closes more than it opens":        {`}]}`, "invalid character"},
-		"nothing":                               {"", "unexpected end"},
+		"a large one":                        {string(raw), ""},
+		"brackets in a string":               {`{"layout": "` + strings.Repeat(`[{},\"`, 400_000) + `"}`, ""},
+		"more bytes than any":                {`{"layout": "` + strings.Repeat("a", MostBytes) + `"}`, "at most 16777216 are allowed"},
+		"more results than any":              {`{"gates": [{}` + strings.Repeat(",{}", 1_000_000) + `]}`, "at most 67108864 are allowed"},
+		"results that are nothing":           {`{"gates": [null` + strings.Repeat(",null", 1_000_000) + `]}`, "at most 67108864 are allowed"},
+		"no analysis, at full length":        {`{"gates": [1` + strings.Repeat(",1", 3_000_000) + `]}`, "at most 67108864 are allowed"},
+		"lists in lists without end":         {strings.Repeat("[", 1_000_000), "at most 67108864 are allowed"},
+		"a few lists in lists":               {strings.Repeat("[", 20_000), "exceeded max depth"},
+		"an end inside of a string":          {`{"layout": "\`, "escape code"},
+		"more closing than opening brackets": {`}]}`, "invalid character"},
+		"nothing":                            {"", "unexpected end"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

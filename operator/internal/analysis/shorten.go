@@ -10,11 +10,11 @@ import (
 // analysis with more bytes than readers accept has no verdict.
 const mostSentences = 4 << 20
 
-// mostExcluded bounds how many of the excluded are named: a run may lose a hundred thousand trials.
+// mostExcluded bounds the exclusions in an analysis, because a run may lose 100,000 trials.
 const mostExcluded = 20_000
 
-// Written is the analysis as it is written: of the excluded the first are named and the others counted, since all of them may have more
-// bytes than are read.
+// Written returns the analysis for the ledger. It lists the first exclusions and counts the others, because all of them may exceed
+// MostBytes.
 func (a *Analysis) Written() *Analysis {
 	out := *a
 	if more := len(a.Excluded) - mostExcluded; more > 0 {
@@ -23,7 +23,7 @@ func (a *Analysis) Written() *Analysis {
 	return &out
 }
 
-// Shorten cuts the longest sentences of an analysis that has too many bytes of them to be read, the others stay as they are.
+// Shorten truncates the longest sentences of an analysis until all sentences together have at most mostSentences bytes.
 func (a *Analysis) Shorten() {
 	var texts []reflect.Value
 	var lengths []int
@@ -47,7 +47,7 @@ func (a *Analysis) Shorten() {
 	}
 }
 
-// cut is the beginning of a text that has more bytes as JSON.
+// cut truncates a text to at most a number of bytes as JSON.
 func cut(text string, most int) string {
 	if jsonLength(text) <= most {
 		return text
@@ -62,7 +62,7 @@ func cut(text string, most int) string {
 	return text
 }
 
-// jsonLength is how many bytes a text has as JSON, or more.
+// jsonLength returns an upper bound of the bytes of a text as JSON.
 func jsonLength(text string) int {
 	const escaped = 6 // As \u0000.
 	length := 0

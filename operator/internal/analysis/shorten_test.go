@@ -9,7 +9,7 @@ import (
 )
 
 // Sentences that are too long together lose the ends of the longest ones, and nothing else is touched.
-func TestSentencesAreCutWhereTheyAreTooLongTogether(t *testing.T) {
+func TestShorten_TruncatesLongestSentences(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	letters := []string{"a", "é", "\x01", "<", "\u2028", "\xff", `"`, "𝄞"}
 	long := strings.Repeat("verdict ", 100)
@@ -40,7 +40,7 @@ func TestSentencesAreCutWhereTheyAreTooLongTogether(t *testing.T) {
 		}
 		if of.Layout != long || of.Candidates[0] != before.Candidates[0] || of.Gates[0].Message != "missed" ||
 			of.Gates[0].Caps[0] != before.Gates[0].Caps[0] {
-			t.Errorf("what is short was cut: %+v", of)
+			t.Errorf("a short sentence was truncated: %+v", of)
 		}
 	}
 }

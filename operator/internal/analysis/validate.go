@@ -12,9 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/search"
 )
 
-// What an analysis may hold, all of it beyond what any experiment gives that the API server admits. What reads one relies on it: a status
-// that the API server refuses is never written, a counter that is asked to count backwards panics, and two series of one name take the
-// metrics of everybody.
+// Limits of an analysis, all above the values of any experiment that the API server admits. Readers depend on them: the API server rejects
+// a status with invalid values, a counter panics on a negative value, and two series with one name disable the metrics of all runs.
 const (
 	// mostArms are those of a run, with the null arm, and mostArmName the bytes of the name of an arm or a gate.
 	mostArms    = 17
@@ -24,15 +23,14 @@ const (
 	// mostNodes that trials ran on, and mostNodeName the bytes of the name of one.
 	mostNodes    = 10_000
 	mostNodeName = 253
-	// mostName is of every other text that names something. A point names the values of eight axes, of 4,096 characters each. Sentences may
-	// be as long as the analysis.
+	// mostName bounds every other name. A point has the values of eight axes, of 4,096 characters each. Sentences are not bounded.
 	mostName = 256 << 10
 	// mostCount bounds every count, and mostSamples the samples of trials.
 	mostCount   = math.MaxInt32
 	mostSamples = 1 << 53
 )
 
-// words are those of the types whose values decide or label something; the empty one is no answer.
+// words lists the allowed values of each enumeration; "" means no outcome.
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[experiment.Verdict](): {"", string(experiment.VerdictGo), string(experiment.VerdictNoGo),
 		string(experiment.VerdictInconclusive), string(experiment.VerdictInvalid)},
@@ -48,7 +46,7 @@ var sentences = map[string]bool{"message": true, "reason": true, "detail": true,
 // confidences are the fields that quantiles are taken at.
 var confidences = map[string]bool{"confidence": true, "gateConfidence": true}
 
-// unsound is a property that no analysis written by Assay has.
+// unsound is the error for a property that no analysis written by Assay has.
 type unsound struct{ at, says string }
 
 func (u *unsound) Error() string { return strings.TrimPrefix(u.at, ".") + " " + u.says }
@@ -89,7 +87,7 @@ func unique[T any](list, field string, elements []T, most, longest int, name fun
 			return found
 		}
 		if before, ok := first[own]; ok {
-			return &unsound{at, fmt.Sprintf("is %q, as that of %s[%d] is: each is there once", own, list, before)}
+			return &unsound{at, fmt.Sprintf("is %q, which is a duplicate of %s[%d]", own, list, before)}
 		}
 		first[own] = i
 	}
@@ -118,7 +116,7 @@ func soundGates(list string, gates []GateResult) *unsound {
 	return nil
 }
 
-// walk visits everything in a value, each with the name of its field, until something is found; where that is it adds.
+// walk visits all scalars in a value with the names of their fields, until visit returns an error, and adds the path to it.
 func walk(value reflect.Value, field string, visit func(value reflect.Value, field string) *unsound) *unsound {
 	switch value.Kind() {
 	case reflect.Pointer:
@@ -158,14 +156,14 @@ func walk(value reflect.Value, field string, visit func(value reflect.Value, fie
 	return nil
 }
 
-// sound demands that a word is known, a name not too long, a count one and a number finite. It knows fields by their types, so that new
-// ones are looked at too.
+// sound checks that a word is known, a name not too long, a count in its range and a number finite. It selects fields by type, so that it
+// covers new fields.
 func sound(value reflect.Value, field string) *unsound {
 	switch value.Kind() {
 	case reflect.String:
 		text := value.String()
 		if known, ok := words[value.Type()]; ok && !slices.Contains(known, text) {
-			return &unsound{"", fmt.Sprintf("is %.60q, which is none of %s", text, strings.TrimPrefix(strings.Join(known, ", "), ", "))}
+			return &unsound{"", fmt.Sprintf("is %.60q; allowed values are %s", text, strings.TrimPrefix(strings.Join(known, ", "), ", "))}
 		}
 		if !sentences[field] {
 			return short("", text, mostName)
@@ -181,18 +179,18 @@ func sound(value reflect.Value, field string) *unsound {
 	case reflect.Float64:
 		switch number := value.Float(); {
 		case math.IsNaN(number) || math.IsInf(number, 0):
-			return &unsound{"", fmt.Sprintf("is %v: it has to be finite", number)}
+			return &unsound{"", fmt.Sprintf("is %v, and only finite numbers are allowed", number)}
 		case confidences[field] && (number < 0 || number > 1):
 			return &unsound{"", fmt.Sprintf("is %v, and a confidence is between 0 and 1", number)}
 		}
 	}
-	return nil // What is of no other kind labels and decides nothing.
+	return nil // Other kinds, such as booleans, have no invalid value.
 }
 
-// fieldNames remembers those of each type: asking for them takes longer than looking at their values.
+// fieldNames caches the field names of each type, because reflection takes longer than the checks.
 var fieldNames sync.Map
 
-// fieldsOf are the names of the fields of a type in JSON, empty for those that are not there.
+// fieldsOf returns the JSON names of the fields of a type, "" for fields that are not in the JSON.
 func fieldsOf(of reflect.Type) []string {
 	if known, ok := fieldNames.Load(of); ok {
 		return known.([]string)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestAnAnalysisThatNoneOfOursCanBeIsRefused(t *testing.T) {
+func TestValidate_ImpossibleAnalysisIsRejected(t *testing.T) {
 	gate := func(rest string) string {
 		return `{"gates": [{"gate": "g", "candidate": "a", "severity": "Blocking"` + rest + `}]}`
 	}
@@ -22,31 +22,31 @@ func TestAnAnalysisThatNoneOfOursCanBeIsRefused(t *testing.T) {
 		return fmt.Sprintf(`{%q: [%s]}`, name, strings.Join(out, ","))
 	}
 	cases := map[string]struct{ raw, says string }{
-		"a verdict that is none":       {`{"verdict": "Banana"}`, `verdict is "Banana", which is none of Go, NoGo, Inconclusive, Invalid`},
+		"an unknown verdict":           {`{"verdict": "Banana"}`, `verdict is "Banana"; allowed values are Go, NoGo, Inconclusive, Invalid`},
 		"no verdict, as without gates": {`{"candidates": [{"name": "a"}]}`, ""},
-		"a word of another case":       {`{"screened": "go"}`, `screened is "go", which is none of`},
+		"a word of another case":       {`{"screened": "go"}`, `screened is "go"; allowed values are`},
 		"a candidate's verdict":        {`{"candidates": [{"name": "a", "verdict": "Best"}]}`, `candidates[0].verdict is "Best"`},
 		"a gate's severity": {
 			gate(`, "outcome": "Go", "severity": "Grave"`),
-			`gates[0].severity is "Grave", which is none of Blocking, Advisory`,
+			`gates[0].severity is "Grave"; allowed values are Blocking, Advisory`,
 		},
 		"a gate's outcome":             {gate(`, "outcome": "Perhaps"`), `gates[0].outcome is "Perhaps"`},
 		"a gate without an outcome":    {gate(""), "gates[0].outcome is absent, and every gate has one"},
 		"a gate that was judged":       {gate(`, "outcome": "Go"`), ""},
 		"a gate that was judged twice": {gate(`, "outcome": "Go", "everywhere": {"outcome": "x"}`), `gates[0].everywhere.outcome is "x"`},
 		"a gate of the screening":      {`{"screening": [{"severity": "Advisory"}]}`, "screening[0].outcome is absent"},
-		"what a search found at a load": {
+		"an outcome of a search at a load": {
 			`{"search": [{"arm": "a", "levels": [{}, {"fresh": {"outcome": "x"}}]}]}`,
-			`search[0].levels[1].fresh.outcome is "x", which is none of Feasible,`,
+			`search[0].levels[1].fresh.outcome is "x"; allowed values are Feasible,`,
 		},
 		"a candidate twice": {
 			`{"candidates": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}`,
-			`candidates[2].name is "a", as that of candidates[0] is: each is there once`,
+			`candidates[2].name is "a", which is a duplicate of candidates[0]`,
 		},
-		"an arm that searched twice": {`{"search": [{"arm": "a"}, {"arm": "a"}]}`, `search[1].arm is "a", as that of search[0] is`},
+		"an arm that searched twice": {`{"search": [{"arm": "a"}, {"arm": "a"}]}`, `search[1].arm is "a", which is a duplicate of search[0]`},
 		"a node twice": {
 			`{"usage": {"nodes": [{"node": "a"}, {"node": "a"}]}}`,
-			`usage.nodes[1].node is "a", as that of usage.nodes[0] is`,
+			`usage.nodes[1].node is "a", which is a duplicate of usage.nodes[0]`,
 		},
 		"fewer than no trials":            {`{"trials": {"used": -1}}`, "trials.used is -1, and a count is between 0 and 2147483647"},
 		"more trials than can be counted": {`{"trials": {"failed": 3000000000}}`, "trials.failed is 3000000000"},
@@ -91,7 +91,7 @@ func TestAnAnalysisThatNoneOfOursCanBeIsRefused(t *testing.T) {
 }
 
 // JSON has no word for them; an analysis that was made in this process may.
-func TestNumbersAreFinite(t *testing.T) {
+func TestNumber_OnlyFinite(t *testing.T) {
 	for _, number := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		a := Analysis{Ratios: []RatioResult{{PerBlock: map[string]float64{"w000-b0000": number}}}, RelativeHalfWidth: ptr.To(0.5)}
 		if err := a.Validate(); err == nil || !strings.Contains(err.Error(), `ratios[0].perBlock["w000-b0000"] is`) {
@@ -100,8 +100,8 @@ func TestNumbersAreFinite(t *testing.T) {
 	}
 }
 
-// Whatever a field is added to, its words and counts are looked at: no type hides any that this does not look through.
-func TestEveryFieldIsLookedThrough(t *testing.T) {
+// New fields are checked wherever they are added, because every type is one that the walk enters.
+func TestValidate_EveryTypeIsVisited(t *testing.T) {
 	skipped := map[reflect.Kind]bool{reflect.Bool: true, reflect.Interface: true, reflect.Int64: true}
 	looked := map[reflect.Kind]bool{reflect.String: true, reflect.Int: true, reflect.Float64: true, reflect.Pointer: true,
 		reflect.Slice: true, reflect.Map: true, reflect.Struct: true}

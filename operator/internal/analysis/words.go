@@ -26,7 +26,7 @@ func (r *ArmResult) Figure() Figure { return Figure{r.Point, r.Arm, r.Metric, r.
 // Figure names the figure of its candidate that the gate judges.
 func (g *GateResult) Figure() Figure { return Figure{g.Point, g.Candidate, g.Metric, g.Statistic} }
 
-// Asked is the condition of a gate or a constraint in words, the same everywhere: "throughput at least 1.500x of loop".
+// Asked describes the condition of a gate or a constraint, e.g. "throughput at least 1.500x of loop".
 func Asked(exp *experiment.Experiment, c experiment.Condition) string {
 	against := c.Op.Against(BoundText(exp, c))
 	switch c.Op.Subject() {
@@ -83,7 +83,7 @@ func (e *Estimate) Shown() string {
 	return e.Unit
 }
 
-// Describe is an estimate as messages and reports show it, e.g. "13.2x [12.9, 13.5]".
+// Describe formats an estimate for messages and reports, e.g. "13.2x [12.9, 13.5]".
 func Describe(estimate *Estimate) string {
 	if estimate == nil {
 		return "no estimate"
@@ -91,8 +91,8 @@ func Describe(estimate *Estimate) string {
 	return quantity.Interval(estimate.Value, estimate.Low, estimate.High, estimate.Shown())
 }
 
-// DescribeShare is what was achieved of the limit that the result came closest to, with that limit's name: a share of something unnamed
-// says nothing. It is empty where no limit was measured.
+// DescribeShare returns the achieved share of the physical limit that the result came closest to, with the name of the limit. It returns
+// "" if no limit was measured.
 func DescribeShare(result *ArmResult) string {
 	if result == nil || result.ShareOfCeiling == nil {
 		return ""
@@ -100,7 +100,7 @@ func DescribeShare(result *ArmResult) string {
 	return quantity.PercentTo(*result.ShareOfCeiling, 1) + " of " + result.Ceiling
 }
 
-// Title is how messages call a gate at its point.
+// Title names a gate and its point in messages.
 func (g *GateResult) Title() string {
 	if g.Point == "" {
 		return g.Gate
@@ -108,7 +108,7 @@ func (g *GateResult) Title() string {
 	return g.Gate + " at " + g.Point
 }
 
-// FurtherGates counts the gates that say the same beside one that is named; it is empty without any.
+// FurtherGates describes the number of further gates with the same outcome; "" for none.
 func FurtherGates(count int, outcome experiment.Verdict) string {
 	switch {
 	case count <= 0:
@@ -120,7 +120,7 @@ func FurtherGates(count int, outcome experiment.Verdict) string {
 	}
 }
 
-// StatisticName is how headings and messages call a statistic of a metric.
+// StatisticName names a statistic of a metric in headings and messages.
 func StatisticName(metric string, statistic experiment.Statistic) string {
 	if statistic == experiment.StatisticValue || statistic == "" {
 		return metric
@@ -128,7 +128,7 @@ func StatisticName(metric string, statistic experiment.Statistic) string {
 	return metric + " " + string(statistic)
 }
 
-// PointName is how messages call a point.
+// PointName names a point in messages.
 func PointName(key string) string {
 	if key == "" {
 		return "the only point"

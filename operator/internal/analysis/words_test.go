@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestAGateIsPutIntoWordsInOnePlace(t *testing.T) {
+func TestAsked_DescribesEveryOperator(t *testing.T) {
 	exp := &experiment.Experiment{
 		Arms: []record.Arm{{Name: "loop", Baseline: true}, {Name: "fused"}},
 		Plan: experiment.Plan{Metrics: []experiment.Metric{{Name: "latency", Unit: "s"}, {Name: "throughput", Unit: "queries/s"}}},
@@ -34,7 +34,7 @@ func TestAGateIsPutIntoWordsInOnePlace(t *testing.T) {
 	}
 }
 
-func TestAnEstimateInWords(t *testing.T) {
+func TestDescribe_Estimates(t *testing.T) {
 	cases := map[string]struct {
 		estimate *Estimate
 		want     string

@@ -103,7 +103,7 @@ func (r *Reference) slowdown(of *definition, attempt *record.Attempt) reading {
 	return out
 }
 
-// ofWindow returns a time as a share of its window. Zero time is a share of 0, whatever the length of the window.
+// ofWindow returns a time as a share of its window. Zero time is a share of 0, also without the length of the window.
 func ofWindow(seconds *float64, window *record.Noise) (float64, bool) {
 	switch {
 	case seconds == nil:

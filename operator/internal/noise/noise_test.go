@@ -44,7 +44,7 @@ func quietRun(more ...*record.Attempt) []*record.Attempt {
 	return out
 }
 
-func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
+func TestJudge_UsesReadingsAroundTheTrial(t *testing.T) {
 	cases := map[string]struct {
 		edit    func(*record.Attempt)
 		says    []string
@@ -69,7 +69,7 @@ func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
 			},
 			says: []string{"steal 5 %, limit 2 %"},
 		},
-		"somebody else used its CPUs": {
+		"another process used its CPUs": {
 			edit: func(a *record.Attempt) { a.Noise.During.OtherWorkRatio = ptr.To(0.124) },
 			says: []string{"otherWork 12.4 %, limit 5 %"},
 		},
@@ -106,7 +106,7 @@ func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
 			edit: func(a *record.Attempt) { a.Noise.After.SpinSeconds = ptr.To(0.0015) },
 			says: []string{"spin 1.50x its best, limit 1.15x"},
 		},
-		"waiting for a disk beyond what its own reading takes": {
+		"waiting for a disk beyond the time of the reads in the trial": {
 			edit: func(a *record.Attempt) { a.Noise.During.PressureIOSeconds = ptr.To(0.5) },
 			says: []string{"pressureIo 40 % above that of quiet trials of its arm and point, limit 20 %"},
 		},
@@ -124,7 +124,7 @@ func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
 			edit:    func(a *record.Attempt) { a.Noise.During.StealRatio = ptr.To(0.5) },
 			without: Steal,
 		},
-		"absent is not zero: what was not read is not judged": {
+		"absent is not zero: a missing reading is not judged": {
 			edit: func(a *record.Attempt) {
 				a.Noise = record.NoiseWindows{During: record.Noise{StealRatio: ptr.To(0.05)}}
 			},
@@ -164,7 +164,7 @@ func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
 	}
 }
 
-func TestTheBestIsNeitherALuckyReadingNorADisturbedOne(t *testing.T) {
+func TestBest_IgnoresLuckyAndDisturbedReadings(t *testing.T) {
 	readings := func(seconds ...float64) []*record.Attempt {
 		var out []*record.Attempt
 		for _, s := range seconds {
@@ -193,7 +193,7 @@ func TestTheBestIsNeitherALuckyReadingNorADisturbedOne(t *testing.T) {
 	}
 }
 
-func TestANodeIsTheSameInAllItsPods(t *testing.T) {
+func TestNode_SameForAllPodsOfANode(t *testing.T) {
 	cases := map[string]struct {
 		soft  map[string]any
 		lease *record.Lease
@@ -215,7 +215,7 @@ func TestANodeIsTheSameInAllItsPods(t *testing.T) {
 	}
 }
 
-func TestLimitsOfARun(t *testing.T) {
+func TestRead_LimitsOfARun(t *testing.T) {
 	cases := map[string]struct {
 		named     map[string]string
 		exclusive bool
@@ -244,7 +244,7 @@ func TestLimitsOfARun(t *testing.T) {
 	}
 }
 
-func TestALimitThatMeansNothingSaysWhatToWrite(t *testing.T) {
+func TestParseLimit_InvalidTextNamesAllowedValues(t *testing.T) {
 	cases := map[string]struct {
 		limits map[string]string
 		says   map[Kind]string

@@ -23,7 +23,7 @@ func TestLedger_InvalidAnalysisIsDamage(t *testing.T) {
 	}{
 		"invalid JSON": {"{", []string{"analysis/000/analysis.json", "unexpected end"}},
 		"an unknown verdict": {`{"verdict": "Banana"}`,
-			[]string{"analysis/000/analysis.json", `verdict is "Banana", which is none of Go, NoGo`}},
+			[]string{"analysis/000/analysis.json", `verdict is "Banana"; allowed values are Go, NoGo`}},
 		"a duplicate candidate": {`{"candidates": [{"name": "a", "verdict": "Go"}, {"name": "a", "verdict": "Go"}]}`,
 			[]string{"analysis/000/analysis.json", `candidates[1].name is "a"`}},
 	} {

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// mostExponent is how many digits an exponent may have: a number is computed in full, and one of 1e1000000000 takes a gigabyte.
+// mostExponent bounds the digits of an exponent, because a number is computed in full and 1e1000000000 takes a gigabyte.
 const mostExponent = 3
 
-// mostText is how long a number may be: it is computed in full, in more time than its length.
+// mostText bounds the bytes of a number, because parsing takes more than linear time.
 const mostText = 256
 
 // Exact parses a decimal with an optional suffix such as 64Ki without rounding. It is used for untrusted text instead of

@@ -19,7 +19,7 @@ func Format(value float64, unit string) string {
 	return Digits(value*scale) + name
 }
 
-// Short is Format without zeros that say nothing: "1.5x", "10 ms".
+// Short is Format without trailing zeros: "1.5x", "10 ms".
 func Short(value float64, unit string) string {
 	scale, name := readable(value, unit)
 	digits := Digits(value * scale)
@@ -39,7 +39,7 @@ func Interval(value float64, low, high *float64, unit string) string {
 	return fmt.Sprintf("%s [%s, %s]", text, Digits(*low*scale), Digits(*high*scale))
 }
 
-// readable is the factor to the unit that a value reads well in, and that unit as it follows the number.
+// readable returns the factor to a readable unit of a value, and that unit as it follows the number.
 func readable(value float64, unit string) (scale float64, name string) {
 	switch unit {
 	case Times:
@@ -55,10 +55,10 @@ func readable(value float64, unit string) (scale float64, name string) {
 	}
 }
 
-// Unit writes bytes the way people do.
+// Unit formats the unit of bytes as B.
 func Unit(unit string) string { return strings.Replace(unit, "By", "B", 1) }
 
-// seconds picks the unit of time a value reads well in, and the factor to it.
+// seconds selects a readable unit of time for a value, and the factor to it.
 func seconds(value float64) (float64, string) {
 	switch magnitude := math.Abs(value); {
 	case magnitude == 0 || magnitude >= 1:
@@ -141,13 +141,13 @@ func Percent(share float64, digits int) string { return Plain(100*share, digits)
 // PercentTo formats a share in per cent with the given number of decimals.
 func PercentTo(share float64, decimals int) string { return Decimals(100*share, decimals) + " %" }
 
-// InPercent writes how many per cent a share is, in full and without the digits that binary fractions add.
+// InPercent formats a share in per cent, in full and without the digits of binary fractions.
 func InPercent(share float64) string { return Full(math.Round(share*1e8) / 1e6) }
 
-// Duration writes how long something takes, to a multiple of a unit.
+// Duration formats a duration, rounded to a multiple of a unit.
 func Duration(of, to time.Duration) string { return of.Round(to).String() }
 
-// Seconds writes how long something takes, to the second.
+// Seconds formats a duration, rounded to the second.
 func Seconds(of time.Duration) string { return Duration(of, time.Second) }
 
 // Bytes writes a size as computers count it, rounded down.

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// No time is negative, whatever it is the time of. What is no time may be.
-func TestANegativeTimeIsNoMeasurement(t *testing.T) {
+// A negative value is invalid for a time, and valid for other units.
+func TestNegativeTime_IsInvalid(t *testing.T) {
 	for unit, want := range map[string]experiment.Verdict{
 		"s": fixture.NoGo, "ms": fixture.NoGo, "milliseconds": fixture.NoGo, "ns/op": fixture.NoGo, "s per query": fixture.NoGo, "degrees": fixture.Go, "degrees/s": fixture.Go,
 	} {
@@ -36,8 +36,8 @@ func TestANegativeTimeIsNoMeasurement(t *testing.T) {
 	}
 }
 
-// A time that nobody could have waited for was not measured, in whatever unit, by whomever.
-func TestATimeOfCenturiesIsNoMeasurement(t *testing.T) {
+// A time of centuries is no measurement, in any unit and from the program or the runner.
+func TestTimeOfCenturies_IsInvalid(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(a *record.Attempt)
 		want  experiment.Verdict

@@ -13,7 +13,7 @@ import (
 )
 
 // Evidence judges the evidence of the waves up to and including wave. It is pure: the same experiment and evidence give the
-// same bytes, in whatever order the evidence comes.
+// same bytes, independent of the order of the evidence.
 func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *analysis.Analysis {
 	chosen := selection.Select(exp, evidence, wave)
 	parity := selection.CheckParity(exp, chosen.Succeeded)

@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func TestVerdicts(t *testing.T) {
+func TestJudge_Verdicts(t *testing.T) {
 	cases := map[string]struct {
 		edit    func(*fixture.RunSpec, *fixture.TemplateSpec)
 		seconds func(record.Point, string) float64
@@ -149,7 +149,7 @@ func TestVerdicts(t *testing.T) {
 			tamper:  func(l *analyzed.Run) { l.LastOf("loop").Result.Parity.Digest = strings.Repeat("ab", 32) },
 			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.Invalid, "fused-naive": fixture.Invalid}, reason: "arm loop disagrees with itself", warning: "outputs differ",
 		},
-		"arms with inputs of their own are not compared by their outputs, which the report says": {
+		"the outputs of arms with different inputs are not compared, with a warning": {
 			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(fixture.GainAt8("1.5"))(spec, template)
 				spec.Parity = assayv1alpha1.ParityPerArm
@@ -159,7 +159,7 @@ func TestVerdicts(t *testing.T) {
 			},
 			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "the arms have different inputs",
 		},
-		"an arm with inputs of its own must still agree with itself": {
+		"an arm with different inputs must have equal outputs in all trials": {
 			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(fixture.GainAt8("1.5"))(spec, template)
 				spec.Parity = assayv1alpha1.ParityPerArm
@@ -183,7 +183,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"no attempt at all is Invalid": {
 			tamper:  func(l *analyzed.Run) { l.Attempts = nil },
-			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.Invalid, "fused-naive": fixture.Invalid}, reason: "gave no output",
+			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.Invalid, "fused-naive": fixture.Invalid}, reason: "has no output",
 		},
 		"a candidate that always fails is NoGo, says why, and does not spoil the other": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
@@ -226,7 +226,7 @@ func TestVerdicts(t *testing.T) {
 			},
 			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "metric throughput is absent", warning: "arm fused-m4r lost 64 of 64 trials",
 		},
-		"a metric that is optional may be missing, but where a gate needs it that is a failure all the same": {
+		"an optional metric may be missing, but a gate that needs it fails": {
 			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(fixture.GainAt8("1.5"))(spec, template)
 				for i := range template.Metrics {
@@ -276,7 +276,7 @@ func TestVerdicts(t *testing.T) {
 			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "throughput of fused-m4r at batchSize=8,pendingDelta=0: predicted 1.500x, measured 6.486x [6.468, 6.505]: 4.3 times",
 		},
 		"a change in the other direction than predicted raises a warning": {
-			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "the change goes the other way",
+			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "the effect has the opposite direction",
 		},
 		"attempts that did not have their CPUs to themselves raise a warning": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
@@ -341,7 +341,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestAnalysisIsTheSameInWhateverOrderTheEvidenceComes(t *testing.T) {
+func TestAnalysis_IndependentOfEvidenceOrder(t *testing.T) {
 	l := analyzed.SimulateScan(t, 6, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, nil)
 	for i := range 20 {
 		l.Attempts[i*7].Outcome = record.Failed
@@ -363,7 +363,7 @@ func TestAnalysisIsTheSameInWhateverOrderTheEvidenceComes(t *testing.T) {
 	}
 }
 
-func TestGoldenAnalysis(t *testing.T) {
+func TestAnalysis_MatchesGoldenFile(t *testing.T) {
 	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 7,
 		Noise: fixture.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02, Heavy: true}}, nil)
 	failing := l.LastOf("fused-naive")

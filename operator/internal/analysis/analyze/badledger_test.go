@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 )
 
-func TestBadLedgers(t *testing.T) {
+func TestAnalysis_BadLedgers(t *testing.T) {
 	key := func(trial string) string {
 		return fmt.Sprintf("attempts/%s/pod-%s/%s.json", trial[:10], trial[:10], trial)
 	}
@@ -23,7 +23,7 @@ func TestBadLedgers(t *testing.T) {
 	cases := map[string]struct {
 		spoil    func(*folderLedger)
 		trials   analysis.Trials
-		excluded string // The key or id of the only exclusion; empty when there is none.
+		excluded string // The key or id of the only exclusion, or empty.
 		reason   string
 		changed  bool // The evidence digest changes.
 	}{
@@ -109,7 +109,7 @@ func TestBadLedgers(t *testing.T) {
 			},
 			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
 		},
-		"a damaged list of what was analysed is named, and what is there counts": {
+		"a damaged list of analysed objects is reported, and the existing objects count": {
 			spoil: func(l *folderLedger) {
 				l.Analyze()
 				l.Write("analysis/000/evidence.sha256", []byte("nonsense\n"))
@@ -151,7 +151,7 @@ func TestBadLedgers(t *testing.T) {
 }
 
 // A program that makes the records of its slow or wrong trials unusable hides them, and must not win by it.
-func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
+func TestCompletes_TrialsWithoutUsableRecordAreNoSuccess(t *testing.T) {
 	parity := assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual}
 	items := regexp.MustCompile(`"items":[0-9]+`)
 	unreadable := func(l *folderLedger, key string) {
@@ -204,18 +204,18 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 		"a record that was taken away, of a share that is reached without it": {
 			gates:  []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}},
 			before: func(l *folderLedger) { l.Analyze() }, spoil: func(l *folderLedger, key string) { l.Remove(key) },
-			want: fixture.Inconclusive, gate: "gain", reason: "was there when the run was analysed before, and is gone or was changed",
+			want: fixture.Inconclusive, gate: "gain", reason: "was present in an earlier analysis, and is missing or changed",
 		},
 		"a record that another execution also has, and that was taken away": {before: twice, spoil: func(l *folderLedger, key string) {
 			l.Remove(key)
-		}, want: fixture.Inconclusive, gate: "gain", reason: "is gone or was changed"},
+		}, want: fixture.Inconclusive, gate: "gain", reason: "is missing or changed"},
 		"a record that another execution also has, and that was changed": {before: twice, spoil: func(l *folderLedger, key string) {
 			l.Replace(key, `"durationSeconds":`, `"durationSeconds":1`)
-		}, want: fixture.Inconclusive, gate: "done", reason: "is gone or was changed",
+		}, want: fixture.Inconclusive, gate: "done", reason: "is missing or changed",
 			gates: []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}}},
-		"a record that another execution also has, and that nobody can read any more": {before: twice,
+		"a record that another execution also has, and that is unreadable": {before: twice,
 			spoil: func(l *folderLedger, key string) { l.Write(key, []byte("{")) },
-			want:  fixture.Inconclusive, gate: "gain", reason: "is gone or was changed"},
+			want:  fixture.Inconclusive, gate: "gain", reason: "is missing or changed"},
 		"one that another execution cannot read is a loss": {spoil: func(l *folderLedger, key string) {
 			l.Write(strings.Replace(key, "/pod-", "/pod-copy-", 1), []byte("{"))
 		}, want: fixture.Go, warning: "4 of no use in another execution"},

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/fixture/analyzed"
 )
 
-func TestAttemptsOfUnknownBuildsAreForeign(t *testing.T) {
+func TestBuilds_UnknownBuildIsForeign(t *testing.T) {
 	cases := map[string]struct{ build, says string }{
 		"none":      {"", "it does not name the build"},
 		"unknown":   {"b9", `arm "new" has no build "b9"`},

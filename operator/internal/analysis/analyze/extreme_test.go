@@ -18,8 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// What cannot be written down leaves a run without any verdict: whoever writes attempts could take it away.
-func TestAnAnalysisCanBeWrittenWhateverItsAttemptsSay(t *testing.T) {
+// A number that JSON cannot represent would leave the run without a verdict, so an attempt could remove the verdict.
+func TestAnalysis_ExtremeAttemptsAreWritable(t *testing.T) {
 	const largest, smallest = "1.7e308", "5e-324"
 	times := []string{
 		`"0000-01-01T00:00:00Z"`, `"0000-01-01T00:00:00+23:59"`, `"0001-01-01T00:00:00Z"`, `"9000-12-31T23:59:59Z"`, `"9999-12-31T23:59:59Z"`,
@@ -60,9 +60,9 @@ func TestAnAnalysisCanBeWrittenWhateverItsAttemptsSay(t *testing.T) {
 	}
 }
 
-// What programs say of themselves is quoted, counted and listed, and an analysis that grows with it until nobody reads it any more has no
-// verdict: a program could keep it from being NoGo.
-func TestAnAnalysisIsReadWhateverProgramsSayOfThemselves(t *testing.T) {
+// The analysis quotes and lists the reports of programs. An analysis that exceeds the size limit has no verdict, so a program could prevent
+// a NoGo with long reports.
+func TestAnalysis_LongProgramReportsStayWithinLimits(t *testing.T) {
 	const most = 10 * time.Second
 	crowded := func(spec *fixture.RunSpec) {
 		spec.Sweep = &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "size", Values: []string{"1", "2"}}}}

@@ -20,7 +20,7 @@ import (
 
 // Clocks of some nodes are up to an hour ahead or behind. Where the keeper has looked for the end of the lease, the verdict is the same
 // as with clocks that agree; so it is where it only measured how far the clock is off.
-func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
+func TestClocks_OffsetDoesNotChangeVerdict(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 42))
 		run := analyzed.SimulateScan(t, 6, fixture.Machine{Seed: seed, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
@@ -93,7 +93,7 @@ func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
 }
 
 // A block that ran twice counts by the execution that was alone on its node, even if the other one has more trials.
-func TestAStaleExecutionDoesNotStandInForAGoodOne(t *testing.T) {
+func TestStaleLease_StaleExecutionDoesNotReplaceAValidOne(t *testing.T) {
 	run := analyzed.SimulateScan(t, 3, fixture.Machine{Seed: 3, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
 	lease := record.Lease{Node: "node-a", Token: 1}
 	ended := time.Unix(2000, 0)

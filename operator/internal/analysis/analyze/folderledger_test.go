@@ -49,7 +49,7 @@ func (l *folderLedger) Edit(from, to string) {
 	}
 }
 
-// ByHand leaves out of the experiment what a person who writes one leaves out.
+// ByHand removes the optional fields from the experiment, as in a ledger written by hand.
 func (l *folderLedger) ByHand() {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(l.Read(ledger.ExperimentKey), &fields); err != nil {

@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// anyScenario is a machine with some of what the method allows for.
+// anyScenario is a machine with a random subset of the effects that the method allows for.
 func anyScenario(random *rand.Rand) fixture.Scenario {
 	pick := func(of ...float64) float64 { return of[random.IntN(len(of))] }
 	out := fixture.Scenario{
@@ -64,9 +64,9 @@ func anyRun(t *testing.T, random *rand.Rand, unit string) *analyzed.Run {
 	return l
 }
 
-// A verdict is of what was measured: what arms and nodes are called, when it was and in which unit it is written changes nothing, and
-// calling the other of two arms the baseline turns it round.
-func TestAVerdictIsOfWhatWasMeasuredAndNotOfHowItIsWritten(t *testing.T) {
+// A verdict depends on the measurements alone. The names of arms and nodes, the date and the unit do not change it, and exchanging the
+// baseline with the candidate inverts it.
+func TestVerdict_InvariantUnderNamesUnitsAndDates(t *testing.T) {
 	random := rand.New(rand.NewPCG(61, 67))
 	same := func(x float64) float64 { return x }
 	type change = func(exp *experiment.Experiment, wave *record.Wave, a *record.Attempt)
@@ -74,7 +74,7 @@ func TestAVerdictIsOfWhatWasMeasuredAndNotOfHowItIsWritten(t *testing.T) {
 		unit   string
 		gates  int
 		change change
-		// estimate is what an end of the first one becomes, and level of the second.
+		// estimate transforms an end of an estimate, and level one of a level.
 		estimate, level func(float64) float64
 	}{
 		"arms are called otherwise": {"s", 2, func(exp *experiment.Experiment, wave *record.Wave, a *record.Attempt) {
@@ -151,7 +151,7 @@ func TestAVerdictIsOfWhatWasMeasuredAndNotOfHowItIsWritten(t *testing.T) {
 	}
 }
 
-// alikeTurned reports whether an estimate is what another one becomes.
+// alikeTurned reports whether an estimate equals the transformation of another one.
 func alikeTurned(a, b *analysis.Estimate, turned func(float64) float64) bool {
 	if (a == nil) != (b == nil) || a != nil && (a.Low == nil) != (b.Low == nil) {
 		return false

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
+func TestEvidence_ContradictingPlanIsInconclusive(t *testing.T) {
 	each := func(arm string, edit func(i int, a *record.Attempt)) func(*analyzed.Run) {
 		return func(l *analyzed.Run) {
 			for i := range l.Attempts {
@@ -37,11 +37,11 @@ func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
 			each("", func(i int, a *record.Attempt) { a.StartedAt = a.StartedAt.Add(-time.Duration(i) * time.Second) }), fixture.Inconclusive,
 			"the trials of 10 of 10 blocks were no neighbours (w000-b0000: slot 1 began at 2026-11-21T08:01:00.006Z and slot 2 at 2026-11-21T08:00:59.95Z)",
 		},
-		"a baseline of another day":        {each("old", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(0, 0, -7) }), fixture.Inconclusive, "were no neighbours"},
-		"a candidate of another century":   {each("new", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(100, 0, 0) }), fixture.Inconclusive, "were no neighbours"},
-		"all of it on one node":            {each("", node("a")), fixture.Go, ""},
-		"a candidate on a node of its own": {each("new", node("b")), fixture.Inconclusive, `environment.soft.nodeName is absent in slot 0 and "b" in slot 1`},
-		"a plan with another baseline":     {func(l *analyzed.Run) { l.Waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, fixture.Inconclusive, "contradicts the experiment"},
+		"a baseline of another day":      {each("old", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(0, 0, -7) }), fixture.Inconclusive, "were no neighbours"},
+		"a candidate of another century": {each("new", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(100, 0, 0) }), fixture.Inconclusive, "were no neighbours"},
+		"all of it on one node":          {each("", node("a")), fixture.Go, ""},
+		"a candidate on a separate node": {each("new", node("b")), fixture.Inconclusive, `environment.soft.nodeName is absent in slot 0 and "b" in slot 1`},
+		"a plan with another baseline":   {func(l *analyzed.Run) { l.Waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, fixture.Inconclusive, "contradicts the experiment"},
 		"the newest plan that cannot be read": {func(l *analyzed.Run) {
 			l.Problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}
 		}, fixture.Inconclusive, "waves/000/wave.json"},
@@ -59,8 +59,8 @@ func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
 	}
 }
 
-// Warnings name what a ledger says of its own making that cannot be, or that the run did not ask for.
-func TestTimesThatOverlapAndTooFewBlocksAreSaid(t *testing.T) {
+// Warnings report contradictions in a ledger, and deviations from the design of the run.
+func TestStrictWarnings_OverlapAndFewBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*analyzed.Run)
 		want  string
@@ -91,8 +91,8 @@ func TestTimesThatOverlapAndTooFewBlocksAreSaid(t *testing.T) {
 	}
 }
 
-// What one arm takes is compared with no neighbour.
-func TestALevelNeedsNoNeighbours(t *testing.T) {
+// A level of one arm is not compared with other trials of the block.
+func TestLevelGate_IgnoresNeighbourhood(t *testing.T) {
 	l := analyzed.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "2s"}}
 	})

@@ -10,9 +10,9 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Whatever is not compared because of what its record says of the program, the lease or the environment of one trial of a block: where the
-// slow trials are those, no Go rests on the others.
-func TestSingleTrialsOfABlockThatAreLeftOutWinNothing(t *testing.T) {
+// A trial of a block may be excluded because of the program, the lease or the environment in its record. If the slow trials are excluded
+// this way, the others do not make a Go.
+func TestExcludedTrial_OfABlockMakesNoGo(t *testing.T) {
 	one := func(spec *fixture.RunSpec) { spec.Arms = spec.Arms[1:] }
 	level := fixture.CombineEdits(one, fixture.AbsoluteGate(assayv1alpha1.AtMost, "1.1"))
 	lenient := fixture.CompletesGate("0.5", "")
@@ -70,8 +70,8 @@ func TestSingleTrialsOfABlockThatAreLeftOutWinNothing(t *testing.T) {
 	}
 }
 
-// A whole block under a stale lease was another one's time and is nobody's loss.
-func TestABlockUnderAStaleLeaseIsNobodysLoss(t *testing.T) {
+// A whole block under a stale lease may have run beside another run, and is not a loss of an arm.
+func TestStaleLease_WholeBlockIsNoLoss(t *testing.T) {
 	lease, other := record.Lease{Node: "a", Token: 1}, record.Lease{Node: "a", Token: 2}
 	l := analyzed.SimulatePair(t, 0.94, fixture.CombineEdits(fixture.FewBlocks, fixture.AbsoluteGate(assayv1alpha1.AtMost, "1.1")))
 	for i := range l.Waves[0].Blocks {

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestHistogramsGiveTheSameAnswersAsSamples(t *testing.T) {
+func TestHistogram_EqualsSamples(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
 	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(gate))
 	samples := l.Analyze()
@@ -40,7 +40,7 @@ func TestHistogramsGiveTheSameAnswersAsSamples(t *testing.T) {
 	}
 }
 
-func TestHistogramThatLiesAboutItsCountIsRefused(t *testing.T) {
+func TestHistogram_WrongCountIsRejected(t *testing.T) {
 	h := fixture.AsHistogram(t, []float64{1e-3, 2e-3})
 	h.Count = 3
 	if err := (trial.Histograms{}).Decode(h); err == nil {

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
+func TestExperiment_InvalidFieldIsReported(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
 		"an absent seed":                   {`"seed":1,`, ``, "spec.design.seed is missing"},
 		"an absent confidence":             {`"confidence":"0.95",`, ``, `spec.design.confidence: invalid value ""`},
@@ -38,7 +38,7 @@ func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 		"a gate on no metric":              {`"metric":"throughput","at"`, `"metric":"speed","at"`, `spec.gates[0].metric is "speed"`},
 		"a gate on no arm":                 {`"op":"RatioAtLeast"`, `"candidate":"fused-m5","op":"RatioAtLeast"`, `spec.gates[0].candidate: invalid value "fused-m5"`},
 		"a gate on no point":               {`"at":{"batchSize":"8"`, `"at":{"batchSize":"9"`, `spec.gates[0].at is map[batchSize:9`},
-		"a metric named as what the runner reads": {
+		"a metric with the name of a reading of the runner": {
 			`"name":"latency"`, `"name":"process.wallTime"`, `template.metrics[0].name: invalid value "process.wallTime"`,
 		},
 		"metrics of a program that reports nothing": {
@@ -60,7 +60,7 @@ func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 }
 
 // Without a plan the words themselves are read.
-func TestAnExperimentByHandThatMeansNothingIsNamed(t *testing.T) {
+func TestHandWrittenExperiment_InvalidFieldIsReported(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
 		"a stopping rule that always holds": {
 			`"seed":1,`, `"seed":1,"stop":{"relativeHalfWidth":"Inf%"},`, `spec.design.stop.relativeHalfWidth: invalid value "Inf%"`,
@@ -94,7 +94,7 @@ func TestAnExperimentByHandThatMeansNothingIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
+func TestMissingWave_GapsAndAlterationsAreReported(t *testing.T) {
 	const trial = "attempts/w000-b0001/pod-w000-b0001/w000-b0001-s00003.json"
 	for name, c := range map[string]struct {
 		spoil func(*folderLedger)
@@ -155,13 +155,13 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 				!slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool { return named(e.Attempt + " " + e.Reason) }) {
 				t.Errorf("excluded %+v, warnings %q: want %q", got.Excluded, got.Warnings, c.says)
 			}
-			// The list of what was read can be read again.
+			// The list of the objects read can be parsed.
 			l.Analyze()
 		})
 	}
 }
 
-func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
+func TestMissingWave_IsReportedAndPreventsDecision(t *testing.T) {
 	for name, spoil := range map[string]func(*analyzed.Run){
 		"the plan and all of it": func(l *analyzed.Run) {
 			l.Waves = slices.Delete(l.Waves, 1, 2)
@@ -203,8 +203,8 @@ func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
 	}
 }
 
-// The number of a wave is for whoever writes an object to choose: of the waves that are missing before it the first are named.
-func TestAWaveOfAFarNumberTakesNoTimeAndNoRoom(t *testing.T) {
+// An object may claim any wave number. Of the missing waves before it only the first are listed.
+func TestWaveNumber_LargeValueIsCheap(t *testing.T) {
 	const far = 300_000
 	for name, spoil := range map[string]func(*analyzed.Run){
 		"an attempt": func(l *analyzed.Run) {
@@ -230,9 +230,9 @@ func TestAWaveOfAFarNumberTakesNoTimeAndNoRoom(t *testing.T) {
 	}
 }
 
-// Outputs that agree and trials that completed are no decision either where a part of the evidence is not there, or is there twice; what
-// differs or failed is one all the same.
-func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
+// Equal outputs and completed trials are not a Go either if a part of the evidence is missing or duplicated. Differing outputs and failed
+// trials still are a NoGo.
+func TestEvidence_IncompletePreventsGo(t *testing.T) {
 	gap := func(l *analyzed.Run) {
 		l.Problems = append(l.Problems, record.Problem{Source: record.Source{Key: record.WaveKey(0)}, Reason: "it is truncated"})
 	}

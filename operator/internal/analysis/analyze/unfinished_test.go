@@ -33,7 +33,7 @@ func cutShort(l *analyzed.Run, arm string, count int, repeated bool) []record.St
 	return out
 }
 
-func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
+func TestUnfinished_TrialsAreLossesOfTheirArm(t *testing.T) {
 	cases := map[string]struct {
 		edit     func(*fixture.RunSpec)
 		arm      string
@@ -47,7 +47,7 @@ func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 		"one of the candidate's leaves open whether it completes": {
 			arm: "new", count: 1, want: fixture.Inconclusive, complete: fixture.Inconclusive, reason: "19 of 20 trials completed against at least 1.000: 1 begun and never ended (first w000-b0000-s",
 		},
-		"nobody knows how they ended, so that many are no NoGo either": {
+		"trials with an unknown end do not make a NoGo": {
 			arm: "new", count: 14, want: fixture.Inconclusive, complete: fixture.Inconclusive,
 		},
 		"a share that is reached without them holds": {
@@ -56,7 +56,7 @@ func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 		"of the baseline they doubt the comparison": {
 			arm: "old", count: 1, want: fixture.Inconclusive, reason: "the baseline does not complete",
 		},
-		"a few whose blocks were repeated are what a lost node leaves": {arm: "new", count: 2, repeated: true, want: fixture.Go},
+		"a few trials of repeated blocks are the trace of a lost node": {arm: "new", count: 2, repeated: true, want: fixture.Go},
 		"an arm that had many more repeated than the baseline may have chosen which": {
 			arm: "new", count: 8, repeated: true, want: fixture.Inconclusive, reason: "arm new lost 8 of 28 trials (8 begun and never ended), and the baseline 0 of 20 trials (Fisher's exact test",
 		},
@@ -95,14 +95,14 @@ func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 			}
 			without := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts}, 0)
 			if c.tamper == nil && without.Evidence == got.Evidence {
-				t.Error("the digest of the evidence does not depend on what decides")
+				t.Error("the digest of the evidence does not cover the deciding objects")
 			}
 			fixture.CheckInvariants(t, got)
 		})
 	}
 }
 
-func TestAMarkerNeverHelpsItsArm(t *testing.T) {
+func TestMarker_NeverImprovesTheVerdict(t *testing.T) {
 	rank := map[experiment.Verdict]int{fixture.NoGo: 0, fixture.Invalid: 1, fixture.Inconclusive: 2, fixture.Go: 3}
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 40 {
@@ -116,15 +116,15 @@ func TestAMarkerNeverHelpsItsArm(t *testing.T) {
 	}
 }
 
-func TestAMarkerIsReadStrictly(t *testing.T) {
+func TestMarker_UnknownContentIsRejected(t *testing.T) {
 	marker := `{"schema":"assay.dev/started/v1alpha1","id":"p_1/w000-b0000-s00001","trial":"w000-b0000-s00001","block":"w000-b0000","point":"","arm":"new","startedAt":"2026-11-21T08:00:00Z"}`
 	cases := map[string]struct{ from, to, want string }{
 		"an unknown field":        {`"arm"`, `"arms":"x","arm"`, `unknown field "arms"`},
 		"a field that is twice":   {`"arm"`, `"arm":"old","arm"`, `duplicate field "arm"`},
 		"no arm":                  {`"new"`, `""`, "arm is missing"},
-		"a time that is none":     {"2026-11-21T08:00:00Z", "yesterday", `invalid startedAt "yesterday"`},
+		"an invalid time":         {"2026-11-21T08:00:00Z", "yesterday", `invalid startedAt "yesterday"`},
 		"a key of another trial":  {`s00001","block`, `s00002","block`, "it was moved or changed"},
-		"a schema of its own":     {"started/v1alpha1", "started/v2", `invalid schema "assay.dev/started/v2"`},
+		"an unknown schema":       {"started/v1alpha1", "started/v2", `invalid schema "assay.dev/started/v2"`},
 		"no object":               {"{", "[", "it does not name the trial that started"},
 		"a number instead of arm": {`"new"`, `7`, "cannot unmarshal number"},
 	}
@@ -142,7 +142,7 @@ func TestAMarkerIsReadStrictly(t *testing.T) {
 	}
 }
 
-func TestTrialsThatBeganAndNeverEndedAreNamed(t *testing.T) {
+func TestUnfinished_TrialsAreReported(t *testing.T) {
 	l := analyzed.SimulateScan(t, 3, fixture.Machine{}, nil)
 	markers := append(cutShort(l, "loop", 1, true), cutShort(l, "fused-m4r", 1, false)...)
 	found := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Unfinished: markers}, 0)
@@ -154,8 +154,8 @@ func TestTrialsThatBeganAndNeverEndedAreNamed(t *testing.T) {
 	}
 }
 
-// Each way in which a marker may not be what it seems to be: it is named, or counts for nothing, or counts as often as it happened.
-func TestWhichMarkersCount(t *testing.T) {
+// A marker may be invalid in several ways. It is then reported, ignored, or counted once per start.
+func TestMarker_WhichCount(t *testing.T) {
 	for name, c := range map[string]struct {
 		tamper   func(markers []record.Started) []record.Started
 		lost     string // Of the candidate, as the warning has it; empty is nothing.

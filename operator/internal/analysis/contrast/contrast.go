@@ -1,4 +1,4 @@
-// Package contrast compares any arms of a run that was analyzed, for what combines several runs.
+// Package contrast compares any arms of an analyzed run, for histories that combine several runs.
 package contrast
 
 import (
@@ -38,12 +38,12 @@ func (q Quantity) String() string {
 	return text
 }
 
-// Of compares any arms of a run that was analyzed, within its blocks and by the estimator of its ratios. The baseline may be
-// among the arms. There is none of arms of which the analysis doubts that they may be compared, whatever gates the run has. It is for what
-// combines several runs, as histories do: a ratio in Ratios has its interval and no standard error.
+// Of compares any arms of an analyzed run, within its blocks and by the estimator of its ratios. The baseline may be among the arms. It
+// returns an error if the analysis doubts the comparison of these arms, with or without gates. Histories need the standard error, which
+// the entries of Ratios do not have.
 //
-// It rests on the analysis alone, in which the trials of a block are one number. So where blocks depend on each other, that shows in how
-// they move and not in how they differ from their trials, as in a run whose blocks have one trial of each arm.
+// It uses the analysis alone, which has one number per block and arm. Dependence between blocks is therefore detected by slow movements
+// and not by the variance within blocks, as in a run with one trial of each arm per block.
 func Of(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, under []string) (Contrast, error) {
 	fail := func(format string, args ...any) (Contrast, error) {
 		return Contrast{}, fmt.Errorf("%s over %s, %s: %s", strings.Join(over, ", "), strings.Join(under, ", "), of, fmt.Sprintf(format, args...))
@@ -66,18 +66,18 @@ func Of(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, und
 	se := found.SE + unresolved(a, of, over, under, found)/stats.StudentQuantile((1+clockConfidence)/2, found.DF)
 	out := Contrast{found.Scale(found.Value), se, found.DF, found.Blocks}
 	if math.IsInf(out.LogRatio, 0) || math.IsNaN(out.LogRatio+se) {
-		return fail("no number holds it")
+		return fail("the result is not a finite number")
 	}
 	return out, nil
 }
 
-// LeftOut is why a contrast rests on which trials were left out, by noise limits or for their environment: with them it is beyond its
-// interval. It is empty where it does not.
+// LeftOut describes how a contrast depends on the excluded trials (by noise limits or for their environment): with them it is outside of
+// its interval. It returns "" otherwise.
 func LeftOut(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, under []string, found Contrast) string {
 	const rounding = 1e-9
 	reach := stats.StudentQuantile((1+a.GateConfidence)/2, found.DF)*found.SE + rounding
 	for _, more := range []struct {
-		what   string
+		kind   string
 		ratios func(*analysis.RatioResult) map[string]float64
 	}{
 		{"that noise limits leave out", func(r *analysis.RatioResult) map[string]float64 { return r.WithRejected }},
@@ -95,15 +95,16 @@ func LeftOut(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over
 			again += sums[block] / float64(len(sums))
 		}
 		if math.Abs(again-found.LogRatio) > reach {
-			return fmt.Sprintf("%s over %s, %s: it is %s, and with the trials %s %s: leaving them out must not be what moves it",
-				strings.Join(over, ", "), strings.Join(under, ", "), of, quantity.Plain(math.Exp(found.LogRatio), 4), more.what,
+			return fmt.Sprintf("%s over %s, %s: it is %s, and with the trials %s %s, so their exclusion would change it",
+				strings.Join(over, ", "), strings.Join(under, ", "), of, quantity.Plain(math.Exp(found.LogRatio), 4), more.kind,
 				quantity.Plain(math.Exp(again), 4))
 		}
 	}
 	return ""
 }
 
-// contrasted is the difference of the sides' logarithms by block, of the ratios by block that are asked for, or why there is none.
+// contrasted returns the difference of the logarithms of both sides by block, from the given ratios by block, or the reason why it is
+// unavailable.
 func contrasted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, under []string,
 	ratios func(*analysis.RatioResult) map[string]float64) (sums map[string]float64, why string) {
 	for i, arm := range slices.Concat(over, under) {
@@ -125,8 +126,8 @@ func contrasted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, o
 	return sums, ""
 }
 
-// doubted is why the arms may not be compared, whatever their figures are; empty where nothing says so. Of two arms that are not alike the
-// baseline counts as one of the other side, whatever that is: each arm is set beside it as if a gate did.
+// doubted returns the doubt that prevents the comparison of the arms, or "". A doubt about an arm and the baseline counts for both sides,
+// because every arm is compared through the baseline.
 func doubted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, under []string) string {
 	baseline := analysis.Baseline(exp)
 	in := func(arms []string, arm string) bool { return arm == baseline || slices.Contains(arms, arm) }
@@ -151,12 +152,12 @@ func doubted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over
 	return ""
 }
 
-// clockConfidence is that of the interval which the standard error makes as wide as that of a ratio. At any higher confidence it is at
+// clockConfidence is the confidence at which the interval of a contrast is as wide as that of a ratio. At a higher confidence it is at
 // least as wide.
 const clockConfidence = 0.95
 
-// unresolved is how far the interval is to be widened on either side by what the clocks of the arms cannot tell, as that of a ratio is: by
-// the coarsest of the clock that arms share, because their readings err in one direction, and by each that an arm has for itself.
+// unresolved returns the distance by which clock resolution widens the interval on either side, as for a ratio: by the coarsest step of a
+// shared clock, because its readings err in one direction, plus the step of each separate clock.
 func unresolved(a *analysis.Analysis, of Quantity, over, under []string, found estimate.Inference) float64 {
 	low, high := found.Ends(a.GateConfidence)
 	together, apart := 0.0, 0.0
@@ -175,7 +176,7 @@ func unresolved(a *analysis.Analysis, of Quantity, over, under []string, found e
 	return math.Log1p(together) + apart
 }
 
-// clockOf is what an arm's clock cannot tell; nil where there is nothing.
+// clockOf returns the clock resolution of an arm's figure; nil without one.
 func clockOf(a *analysis.Analysis, of Quantity, arm string) *analysis.ClockResolution {
 	for i := range a.Arms {
 		if r := &a.Arms[i]; r.Point == of.Point && r.Arm == arm && r.Metric == of.Metric && r.Statistic == of.Statistic {
@@ -185,7 +186,8 @@ func clockOf(a *analysis.Analysis, of Quantity, arm string) *analysis.ClockResol
 	return nil
 }
 
-// logs are the logarithms of an arm's ratios to the baseline by block, nil for the baseline itself, or why there are none.
+// logs returns the logarithms of an arm's ratios to the baseline by block, nil for the baseline itself, or the reason why they are
+// unavailable.
 func logs(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, arm string,
 	ratios func(*analysis.RatioResult) map[string]float64) (map[string]float64, string) {
 	if baseline := exp.Baseline(); baseline >= 0 && exp.Arms[baseline].Name == arm {
@@ -206,11 +208,11 @@ func logs(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, arm str
 	}
 	out := map[string]float64{}
 	found := ratios(&a.Ratios[i])
-	if found == nil { // With more trials they are the same.
+	if found == nil { // The additional trials change nothing.
 		found = a.Ratios[i].PerBlock
 	}
 	for _, block := range slices.Sorted(maps.Keys(found)) {
-		// Whoever has a key of the namespace may have written the analysis.
+		// The analysis is untrusted, because any holder of a key of the namespace can write one.
 		if !(found[block] > 0) {
 			return nil, fmt.Sprintf("arm %q has a ratio of %g in block %s, and ratios are above 0: analyse the run again", arm, found[block], block)
 		}
@@ -219,7 +221,7 @@ func logs(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, arm str
 	return out, ""
 }
 
-// added is a sum over the blocks that all of its terms have.
+// added returns the sum over the blocks that all terms have.
 func added(sums, logs map[string]float64, weight float64) map[string]float64 {
 	out := make(map[string]float64, len(logs))
 	for block, value := range logs {

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// analyzed is a run of three arms at one point with so many blocks, and what was found of two statistics.
+// analyzed returns the analysis of a run of three arms at one point with the given number of blocks, with two statistics.
 func analyzed(blocks int) (*experiment.Experiment, *analysis.Analysis, Quantity) {
 	of := Quantity{Point: "batchSize=8", Metric: "latency", Statistic: experiment.StatisticMedian}
 	exp := &experiment.Experiment{
@@ -34,8 +34,8 @@ func analyzed(blocks int) (*experiment.Experiment, *analysis.Analysis, Quantity)
 	return exp, found, of
 }
 
-// TestAContrastIsPairedWithinBlocks compares with the definition: the mean over blocks of the difference of the arms' means.
-func TestAContrastIsPairedWithinBlocks(t *testing.T) {
+// TestContrast_PairedWithinBlocks compares with the definition: the mean over blocks of the difference of the arms' means.
+func TestContrast_PairedWithinBlocks(t *testing.T) {
 	exp, found, of := analyzed(9)
 	logs := map[string]map[string]float64{}
 	for _, r := range found.Ratios {
@@ -79,7 +79,7 @@ func TestAContrastIsPairedWithinBlocks(t *testing.T) {
 	}
 }
 
-func TestAContrastThatCannotBeIsNoNumber(t *testing.T) {
+func TestContrast_ImpossibleComparisonIsAnError(t *testing.T) {
 	exp, found, of := analyzed(6)
 	p95 := of
 	p95.Statistic = experiment.StatisticP95
@@ -144,8 +144,8 @@ func TestAContrastThatCannotBeIsNoNumber(t *testing.T) {
 	}
 }
 
-// TestADoubtIsOfWhatItNames: what is said of other arms, of the same side or of another figure keeps no contrast back.
-func TestADoubtIsOfWhatItNames(t *testing.T) {
+// A doubt about other arms, about arms of one side or about another figure does not prevent a contrast.
+func TestContrast_DoubtAppliesToItsArmsAndFigures(t *testing.T) {
 	both, loop := []string{"fused-m4r", "fused-naive"}, []string{"loop"}
 	for name, tc := range map[string]struct {
 		doubt       analysis.Doubt
@@ -168,8 +168,8 @@ func TestADoubtIsOfWhatItNames(t *testing.T) {
 	}
 }
 
-// TestAnIntervalIsAsWideAsTheClocksOfItsArms compares with what a ratio's interval is widened by.
-func TestAnIntervalIsAsWideAsTheClocksOfItsArms(t *testing.T) {
+// The widening of a contrast equals that of a ratio's interval.
+func TestContrast_WidenedByClockResolution(t *testing.T) {
 	shared, own := &analysis.ClockResolution{Relative: 0.1}, &analysis.ClockResolution{Relative: 0.2, Own: true}
 	for name, tc := range map[string]struct {
 		loop, naive, m4r *analysis.ClockResolution
@@ -179,11 +179,11 @@ func TestAnIntervalIsAsWideAsTheClocksOfItsArms(t *testing.T) {
 		"no clock shows":                     {nil, nil, nil, []string{"fused-m4r"}, []string{"loop"}, 0},
 		"one clock errs in one direction":    {shared, nil, shared, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1)},
 		"another arm has it":                 {shared, nil, nil, []string{"fused-m4r"}, []string{"fused-naive"}, 0},
-		"each has one of its own":            {own, nil, own, []string{"fused-m4r"}, []string{"loop"}, 2 * math.Log(1.2)},
+		"each has a separate clock":          {own, nil, own, []string{"fused-m4r"}, []string{"loop"}, 2 * math.Log(1.2)},
 		"one beside the shared one":          {shared, nil, own, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1) + math.Log(1.2)},
 		"one of a side of two":               {nil, nil, own, []string{"fused-m4r", "fused-naive"}, []string{"loop"}, math.Log(1.2) / 2},
 		"the two sides without the baseline": {nil, own, own, []string{"fused-m4r"}, []string{"fused-naive"}, 2 * math.Log(1.2)},
-		"a clock that goes back, which is none": {nil, nil, &analysis.ClockResolution{Relative: -5, Own: true},
+		"a negative step, which is invalid": {nil, nil, &analysis.ClockResolution{Relative: -5, Own: true},
 			[]string{"fused-m4r"}, []string{"loop"}, 0},
 		"a bucket that is narrow":                        {nil, nil, &analysis.ClockResolution{Relative: 1e-4, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
 		"a bucket of a fifteenth of the interval's half": {nil, nil, &analysis.ClockResolution{Relative: 0.004, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
@@ -210,7 +210,7 @@ func TestAnIntervalIsAsWideAsTheClocksOfItsArms(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOutMayNotMoveAContrast(t *testing.T) {
+func TestLeftOut_ExclusionMayNotMoveAContrast(t *testing.T) {
 	moved := func(perBlock map[string]float64, by float64) map[string]float64 {
 		out := map[string]float64{}
 		for block, ratio := range perBlock {
@@ -219,7 +219,7 @@ func TestWhatIsLeftOutMayNotMoveAContrast(t *testing.T) {
 		return out
 	}
 	for name, tc := range map[string]struct {
-		naive, m4r float64 // What their ratios are multiplied by with all trials.
+		naive, m4r float64 // The factors of their ratios with all trials.
 		over       []string
 		everywhere bool
 		says       string
@@ -253,7 +253,7 @@ func TestWhatIsLeftOutMayNotMoveAContrast(t *testing.T) {
 }
 
 // Blocks that all say the same leave an interval of no width, and rounding is not beyond it.
-func TestWhatIsLeftOutMovesNothingWhereAllBlocksSayTheSame(t *testing.T) {
+func TestLeftOut_ConstantBlocksAreUnaffected(t *testing.T) {
 	exp, found, of := analyzed(6)
 	for i := range found.Ratios {
 		for block := range found.Ratios[i].PerBlock {
@@ -271,7 +271,7 @@ func TestWhatIsLeftOutMovesNothingWhereAllBlocksSayTheSame(t *testing.T) {
 }
 
 // A ratio of 0 or less has no logarithm. An analysis may hold one: every holder of a key of the namespace can write it.
-func TestARatioThatHasNoLogarithmIsNoFigure(t *testing.T) {
+func TestContrast_NonPositiveRatioIsAnError(t *testing.T) {
 	for _, ratio := range []float64{0, -1} {
 		exp, found, of := analyzed(6)
 		c, err := Of(found, exp, of, []string{"fused-m4r"}, []string{"loop"})
@@ -284,7 +284,7 @@ func TestARatioThatHasNoLogarithmIsNoFigure(t *testing.T) {
 			}
 		}
 		if why := LeftOut(found, exp, of, []string{"fused-m4r"}, []string{"loop"}, c); !strings.Contains(why, "ratios are above 0") {
-			t.Errorf("with what was left out a ratio is %g: %q", ratio, why)
+			t.Errorf("with the excluded trials a ratio is %g: %q", ratio, why)
 		}
 		for i := range found.Ratios {
 			if r := &found.Ratios[i]; len(r.PerBlock) > 0 {

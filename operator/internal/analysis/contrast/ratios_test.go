@@ -13,9 +13,9 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// TestAContrastWithTheBaselineIsTheRatioOfTheReport holds the two ways to one ratio together, on many machines: a value with a standard
+// TestContrast_WithBaselineEqualsRatio holds the two ways to one ratio together, on many machines: a value with a standard
 // error here, and one with its interval there.
-func TestAContrastWithTheBaselineIsTheRatioOfTheReport(t *testing.T) {
+func TestContrast_WithBaselineEqualsRatio(t *testing.T) {
 	seeds, compared, widened := 40, 0, 0
 	if testing.Short() {
 		seeds = 4
@@ -61,9 +61,9 @@ func TestAContrastWithTheBaselineIsTheRatioOfTheReport(t *testing.T) {
 	}
 }
 
-// A correlation that the design declares is allowed for where there are blocks enough, in what combines runs as at gates.
-func TestAContrastOfTooFewBlocksForTheDeclaredCorrelationIsNone(t *testing.T) {
-	for blocks, want := range map[int]string{5: "to allow for the correlation of 0.5", 6: ""} {
+// A declared correlation needs enough blocks, in a contrast as at gates.
+func TestContrast_TooFewBlocksForCorrelationIsAnError(t *testing.T) {
+	for blocks, want := range map[int]string{5: "the correlation of 0.5", 6: ""} {
 		run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 			fixture.OnePoint()(spec, template)
 			spec.Design.BlockCorrelation = "0.5"

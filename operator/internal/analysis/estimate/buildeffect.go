@@ -10,13 +10,12 @@ import (
 	"assay.dev/assay/operator/internal/analysis/trial"
 )
 
-// How fast a program is depends on where its code and data happen to lie: another order of linking, another length of a name,
-// moves it by per cents (Mytkowicz et al. 2009, Curtsinger and Berger 2013). Blocks of one build share that accident, as blocks
-// of one node share the node, so that further blocks say nothing of it. An arm that is several builds shows how large it is:
-// builds are a sample of all the layouts that the source could have had, and the interval rests on them.
+// The speed of a program depends on its memory layout: another link order or name length changes it by several per cent (Mytkowicz et al.
+// 2009, Curtsinger and Berger 2013). Blocks of one build share its layout effect, as blocks of one node share the node, so further blocks
+// do not average it out. The builds of an arm are a sample of the possible layouts of its source, and the interval is over builds.
 
-// buildGroups returns which of an arm's builds a block ran, as a name; nil for an arm that is one build. Builds that are one program by
-// its digest are one build, whatever they are called, and builds that share a block are one group: they cannot be distinguished.
+// buildGroups returns the build of an arm that each block ran, by name; nil for an arm with one build. Builds with the same digest are one
+// build, also under different names. Builds that share a block are one group, because their effects cannot be separated.
 func (d *Data) buildGroups(c selection.Cell) map[string]string {
 	parent := map[string]string{}
 	root := func(name string) string {
@@ -107,7 +106,7 @@ func (d *Data) acrossBuilds(values map[string]float64, found Inference, cells ..
 	return found.At(d.Confidence)
 }
 
-// Partitions are the groups of blocks that the builds of the cells make, of every arm that is several, and the fewest builds.
+// Partitions returns the groups of blocks by build, for every arm with several builds, and the smallest number of builds.
 func (d *Data) Partitions(cells []selection.Cell) (out []map[string]string, builds int) {
 	for i, c := range cells {
 		if slices.Contains(cells[:i], c) {
@@ -144,8 +143,8 @@ func jackknife(names []string, groups map[string][]float64) float64 {
 	return spread * (g - 1) / g
 }
 
-// drawn are the blocks that a bootstrap draws together, by their numbers: those of one build of the arm that has fewest, or each
-// by itself where no arm is several builds.
+// drawn returns the indexes of the blocks that a bootstrap draws together: those of one build of the arm with the fewest, or single blocks
+// if no arm has several builds.
 func (d *Data) drawn(blocks map[string]int, cells ...selection.Cell) [][]int {
 	partitions, _ := d.Partitions(cells)
 	var coarsest map[string]string

@@ -26,7 +26,7 @@ func drawnOnce(random *rand.Rand, size float64) func(arm, build string) float64 
 }
 
 // Coverage of 99.5 % intervals where builds of two arms meet in pairs, crosswise, and where one arm is one build without an accident.
-func TestIntervalsHoldAccidentsOfBuilds(t *testing.T) {
+func TestBuilds_IntervalIncludesLayoutEffects(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
@@ -56,7 +56,7 @@ func TestIntervalsHoldAccidentsOfBuilds(t *testing.T) {
 	}
 }
 
-func TestBuildsInTheAnalysis(t *testing.T) {
+func TestBuilds_InTheAnalysis(t *testing.T) {
 	t.Parallel()
 	// The second build of the candidate is 10 % faster; the others differ by next to nothing.
 	lucky := func(arm, build string) float64 {

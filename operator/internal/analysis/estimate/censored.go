@@ -12,16 +12,16 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A trial that timed out says something: it took at least trialTimeout. Leaving it out would reward the arm that times out
-// exactly when it is slow. Its figures are censored, as survival analysis calls it, and taken at the known end:
+// A trial that timed out took at least trialTimeout. Excluding it would favour an arm that times out when it is slow. Its figures are
+// censored in the sense of survival analysis, and enter at the known bound.
 //
 // The mean of such figures is the restricted mean (Irwin 1949, Journal of Hygiene 47:188; Royston and Parmar 2013, BMC Medical
 // Research Methodology 13:152), a lower bound of the mean, and Student's interval of it is one of the restricted mean. A gate may
 // fail by it and not hold by it.
 //
-// A percentile needs only to know that they are at the worst end: it is exact unless it falls among them.
+// A percentile is exact unless it falls among the censored values, because these are at the worst end.
 
-// timedOut are a cell's trials that timed out, by block: the seconds that each took at least.
+// timedOut holds the lower bound of the duration of each timed-out trial in seconds, by cell and block.
 type timedOut map[selection.Cell]map[string][]float64
 
 func (t timedOut) add(c selection.Cell, attempt *record.Attempt, timeout float64) {
@@ -33,8 +33,8 @@ func (t timedOut) add(c selection.Cell, attempt *record.Attempt, timeout float64
 	blocks[attempt.Block] = append(blocks[attempt.Block], timeout)
 }
 
-// Censors reports whether a timeout bounds a metric, and on which side the truth may lie: a time that goes by while the trial runs is
-// higher than what is known, and a rate lower.
+// Censors reports whether a timeout bounds a metric, and on which side the true value may lie: a time during the trial is higher than its
+// bound, and a rate lower.
 func (d *Data) Censors(metric string) (higher, lower bool) {
 	found := d.Exp.Metric(metric)
 	if found == nil || !trial.Elapses(metric) {
@@ -44,8 +44,8 @@ func (d *Data) Censors(metric string) (higher, lower bool) {
 	return time && found.Direction == experiment.LowerIsBetter, experiment.PerTime(found.Unit) && found.Direction == experiment.HigherIsBetter
 }
 
-// eachTimeout visits what the timed-out trials of a quantity's cell are known to have been at best, with the number of samples that
-// each stands for, in the order of the blocks.
+// eachTimeout visits the best possible values of the timed-out trials of a quantity's cell, with the number of samples that each
+// represents, in the order of the blocks.
 func (d *Data) eachTimeout(q Quantity, visit func(value float64, samples int64, block string)) {
 	if len(d.TimedOut[q.Cell]) == 0 {
 		return
@@ -73,8 +73,8 @@ func (d *Data) eachTimeout(q Quantity, visit func(value float64, samples int64, 
 	}
 }
 
-// mostWork is how much a trial of a rate's cell does at most: its highest rate for as long as the trial took. One that timed out
-// had done less. Where none of the arm ended, the other arms of the point decide.
+// mostWork returns the largest amount of work of a trial of a rate's cell: its highest rate times its duration. A timed-out trial did less.
+// If no trial of the arm ended, it uses the other arms of the point.
 func (d *Data) mostWork(q Quantity) float64 {
 	most := 0.0
 	d.eachLike(q, func(attempt *record.Attempt, metric record.Metric) {
@@ -83,8 +83,8 @@ func (d *Data) mostWork(q Quantity) float64 {
 	return most
 }
 
-// samplesPerTrial is how many samples a timed-out trial stands for: as many as samplesFrom says, else as many as the trials that
-// ended had, by their median.
+// samplesPerTrial returns the number of samples that a timed-out trial represents: that of samplesFrom, else the median of the trials that
+// ended.
 func (d *Data) samplesPerTrial(q Quantity) int64 {
 	if from := d.Exp.Metric(q.Metric).SamplesFrom; from != "" {
 		for _, c := range d.Exp.Cells {

@@ -16,7 +16,7 @@ import (
 )
 
 // A percentile is a statistic of merged samples: some zeros, or trials that timed out, do not make it unknown unless it falls on them.
-func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
+func TestPercentile_ZeroOrCensoredSamples(t *testing.T) {
 	t.Parallel()
 	edit := func(statistic assayv1alpha1.Statistic) func(*fixture.RunSpec, *fixture.TemplateSpec) {
 		return func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
@@ -71,7 +71,7 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 	}
 }
 
-func TestATimeoutIsTheWorstOfARate(t *testing.T) {
+func TestTimeout_IsTheWorstValueOfARate(t *testing.T) {
 	t.Parallel()
 	for count, want := range map[int]experiment.Verdict{0: fixture.Go, 1: fixture.Inconclusive, 13: fixture.NoGo} {
 		l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
@@ -82,7 +82,7 @@ func TestATimeoutIsTheWorstOfARate(t *testing.T) {
 			if a.Warmup || !strings.Contains(a.Point, "batchSize=8,pendingDelta=0") {
 				return
 			}
-			// Over the whole run: what happens in a part of it only is dependence between blocks.
+			// Timeouts occur over the whole run, because timeouts in one part of it are dependence between blocks.
 			if seen++; seen*5%24 < count {
 				a.Outcome, a.Result, a.ExitCode, a.Signal = record.TimedOut, nil, nil, ptr.To(9)
 			}
@@ -94,7 +94,7 @@ func TestATimeoutIsTheWorstOfARate(t *testing.T) {
 }
 
 // A block of which every trial hung ran on its node, at its time and with its builds, as the others did.
-func TestABlockThatHungIsOfItsNode(t *testing.T) {
+func TestTimedOutBlock_BelongsToItsNode(t *testing.T) {
 	t.Parallel()
 	hang := func(l *analyzed.Run, blocks ...int) {
 		for i := range l.Attempts {
@@ -130,8 +130,8 @@ func TestABlockThatHungIsOfItsNode(t *testing.T) {
 	}
 }
 
-// Builds are as many as there are, whatever became of their blocks.
-func TestABlockThatHungIsOfItsBuild(t *testing.T) {
+// The number of builds includes those with timed-out blocks only.
+func TestTimedOutBlock_BelongsToItsBuild(t *testing.T) {
 	t.Parallel()
 	exp, err := fixture.ScenarioExperiment(fixture.Scenario{Builds: 2})
 	if err != nil {

@@ -19,41 +19,41 @@ import (
 const everyArm = -1
 
 const (
-	// dithered is the spread of readings, in steps, from which on their mean is unbiased: half a step of true spread, and what
-	// the steps themselves add. Readings of two neighbouring steps never reach it.
+	// dithered is the smallest spread of readings, in steps, with an unbiased mean: half a step of true spread plus the quantization noise.
+	// Readings of two neighbouring steps never reach it.
 	dithered = 0.5774
 	// finestStep, relative to the values, is the finest that can be distinguished from noise of the last binary digits.
 	finestStep = 1e-6
 	// accidental is how many times as large as the shared step an arm's own must be.
 	accidental = 3
-	// mostPerStep is how many different readings one step has at most, by the last digits that differences are wrong in. Where there are
-	// more, they are noise about a few values that lie a step apart by accident.
+	// mostPerStep bounds the different readings of one step, which differ by rounding. More are noise around a few values that are a step
+	// apart by accident.
 	mostPerStep = 3
-	// lastDigits is the share of a step that readings differ by and are one, and lostSeconds what that is at most: the difference of two
-	// times in seconds since 1970 is wrong by less, as doubles of such a size lie 0.24 µs apart. Longer times that differ by more differ.
+	// lastDigits is the share of a step within which readings are equal, and lostSeconds its upper limit: the difference of two times in
+	// seconds since 1970 has a smaller error, because doubles of that size are 0.24 µs apart.
 	lastDigits, lostSeconds = 1e-5, 1e-6
 	// negligible is the share of an interval's half width that the bucket of a histogram may be without widening it.
 	negligible = 0.1
-	// fewestReadings is from how many readings on their all being the same says something of the clock.
+	// fewestReadings is the smallest number of equal readings that indicates a coarse clock.
 	fewestReadings = 3
-	// mostReadings bounds how many different readings are looked at: a clock so fine does not matter.
+	// mostReadings bounds the different readings to examine. The step of a clock with more is negligible.
 	mostReadings = 20000
-	// mostTicks bounds in how many different readings a known tick is looked for: a trial has few ticks of a clock so coarse.
+	// mostTicks bounds the different readings in which a known tick is searched, because a trial has few ticks of such a coarse clock.
 	mostTicks = 1000
-	// fewValues is how many different readings that repeat show the step of their clock, roundedTwice by how many last digits two of the same
-	// may differ, and alikeTo by which share of themselves.
+	// fewValues is the number of different repeated readings that shows the step of their clock. Equal readings differ by at most
+	// roundedTwice last digits, and by the share alikeTo of their value.
 	fewValues, roundedTwice, alikeTo = 3, 2.5, 1e-4
 	// coarsestDigit is the share of a known tick that the last digit of readings may be.
 	coarsestDigit = 0.25
 )
 
 // knownTicks are steps of widespread clocks, in seconds, that no decimal number of digits writes exactly: the timer of Windows (64 Hz;
-// Microsoft's documentation of GetTickCount64 has it as 10 to 16 ms), and of what waits for a screen (60 Hz). All others are found in the
-// readings.
+// Microsoft's documentation of GetTickCount64 has it as 10 to 16 ms), and of a program that waits for a screen (60 Hz). The readings show
+// all others.
 var knownTicks = []float64{1.0 / 60, 1.0 / 64}
 
-// onClock widens the interval of a quantity, or of the ratio of several, by what the clocks of their arms cannot resolve. Arms that run
-// on one platform share a clock, and then their readings err in one direction; an arm with a coarser one has its own error beside.
+// onClock widens the interval of a quantity, or of the ratio of several, by the resolution of the clocks of their arms. The readings of
+// arms on one platform share a clock and err in one direction. The error of an arm with a coarser clock is independent.
 func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 	if !found.HasInterval() {
 		return found
@@ -67,7 +67,7 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 		read := d.readBy(q)
 		switch {
 		case read.silent:
-			found.Reason = fmt.Sprintf("every reading of %s is 0, so that its clock shows nothing", name)
+			found.Reason = fmt.Sprintf("every reading of %s is 0, so its clock is too coarse for it", name)
 			return found
 		case read.step == 0:
 			continue
@@ -129,24 +129,25 @@ func (d *Data) Unresolved(q Quantity) *analysis.ClockResolution {
 	return &analysis.ClockResolution{Relative: stats.Round(read.step / read.near), Own: !read.together, Bucket: read.bucket}
 }
 
-// readBy is how a quantity was read.
+// readBy describes the clock readings of a quantity.
 type readBy struct {
 	// step of the clock, and near which reading the statistic is.
 	step, near float64
 	// bucket reports whether the step is that of a histogram.
 	bucket bool
-	// assumed reports whether the readings do not show the step, averages whether they spread over so many that it averages out,
-	// together whether those of the other arms err in the same direction, and silent whether all are 0 and no other arm's show a step.
+	// assumed reports whether the readings do not show the step, averages whether they spread over enough steps for the error to average
+	// out, together whether the readings of the other arms err in the same direction, and silent whether all readings are 0 and no other
+	// arm's readings show a step.
 	assumed, averages, together, silent bool
 }
 
-// readBy finds the step that a quantity was read by: the one that all arms' readings share, the coarser one of its own arm's, or of a
-// histogram the width of its buckets, whatever it counts.
+// readBy determines the step of a quantity's readings: the shared step of all arms, the coarser step of its arm, or the width of a
+// histogram's buckets for any unit.
 func (d *Data) readBy(q Quantity) readBy {
 	is, rate := experiment.ByClock(d.unitOf(q.Metric))
 	// A count of 0 is 0, and a time of 0 less than a unit of its histogram.
 	if value, width := d.bucket(q); width > 0 && (is || value > 0) {
-		// A value stands for its whole bucket, as its top: many values together say no more of where inside of it they lie.
+		// A value represents its whole bucket. More values do not locate them inside of it.
 		if rate && value > 0 {
 			value, width = 1/value, width/value/value
 		}
@@ -158,7 +159,7 @@ func (d *Data) readBy(q Quantity) readBy {
 	readings, averaged := d.readings(q, rate)
 	center := stats.Mean(readings)
 	if math.IsNaN(center) || math.IsInf(center, 0) {
-		return readBy{} // There are none.
+		return readBy{} // Without readings.
 	}
 	shared := d.clock(selection.At(q.Point, everyArm), q.Metric, rate)
 	out := readBy{step: shared.Step, near: math.Abs(center), assumed: shared.Assumed}
@@ -166,14 +167,14 @@ func (d *Data) readBy(q Quantity) readBy {
 	if own := d.clock(q.Cell, q.Metric, rate); own.Assumed || own.Step > accidental*out.step {
 		out.step, out.assumed = own.Step, own.Assumed
 	}
-	// A statistic that never moves where that of another arm does is of a clock coarser than what moves this one, and how coarse nobody
-	// knows: at most as it is.
+	// A constant statistic beside a varying one of another arm has a clock coarser than the variation. The upper bound of its unknown step is
+	// the value.
 	if len(readings) >= fewestReadings && !moves(readings) && out.near > out.step && d.othersMove(q, rate, shared.Step) {
 		out.step, out.assumed = out.near, true
 	}
 	out.together = out.step == shared.Step
 	out.silent = center == 0 && out.step == 0
-	// Steps that passed are half a step too few on average, which cancels where both arms have it.
+	// Counting whole steps reads half a step too little on average, which cancels if both arms share the clock.
 	out.averages = averaged && out.together && deviation(readings) >= dithered*out.step
 	if share := experiment.Percentiles[q.Statistic]; share > 0 && out.step > 0 {
 		if rate {
@@ -209,8 +210,8 @@ func deviation(values []float64) float64 {
 	return math.Sqrt(stats.Squares(values, stats.Mean(values)) / float64(max(1, len(values)-1)))
 }
 
-// bucket is about which value a statistic of histograms has, and the width of the widest bucket that it lies in; 0 where no trial has
-// one.
+// bucket returns the mean value of a statistic over histograms, and the width of the widest bucket that contains it; 0 without a
+// histogram.
 func (d *Data) bucket(q Quantity) (value, width float64) {
 	var values []float64
 	for _, metric := range d.reported(q.Cell, q.Metric) {
@@ -250,7 +251,7 @@ func (d *Data) clock(c selection.Cell, metric string, rate bool) analysis.Resolu
 	values, unit := slices.Sorted(maps.Keys(different)), experiment.ClockUnit(d.unitOf(metric))
 	switch {
 	case len(values) == 1:
-		// No time that is measured is the same to its last digit again and again. The step may be all of it.
+		// Measured times do not repeat to their last digit. The step may be the whole value.
 		out = analysis.Resolution{Step: values[0], Assumed: true}
 	case len(values) > 1 && len(values) < mostReadings:
 		out.Step = commonStep(values, lostSeconds/unit)
@@ -266,7 +267,7 @@ func (d *Data) clock(c selection.Cell, metric string, rate bool) analysis.Resolu
 	return out
 }
 
-// unitOf is the unit of a metric, or of a phase.
+// unitOf returns the unit of a metric, or of a phase.
 func (d *Data) unitOf(name string) string {
 	if metric := d.Exp.Metric(name); metric != nil {
 		return metric.Unit
@@ -274,9 +275,9 @@ func (d *Data) unitOf(name string) string {
 	return "s" // Of a phase.
 }
 
-// knownTick is the step of a widespread clock that all values, in a unit of so many seconds, are multiples of, but for the digits they were
-// written with; 0 where there is none, or the digits are too coarse to tell. A difference of two readings that were each rounded is a digit
-// off at most.
+// knownTick returns the step of a widespread clock that all values are multiples of, within the rounding of their digits. The unit of the
+// values is given in seconds. It returns 0 without such a step, or if the digits are too coarse. A difference of two rounded readings has
+// an error of at most one digit.
 func knownTick(values []float64, unit float64) float64 {
 	if len(values) < 2 || len(values) > mostTicks {
 		return 0
@@ -295,16 +296,15 @@ func knownTick(values []float64, unit float64) float64 {
 	return 0
 }
 
-// repeated is the step of a clock of which an arm's readings are the same few again and again: the smallest distance between two of them,
-// or all of it where there is one. Whatever digits they are written with, what is measured finer than it varies does not repeat. It is 0
-// where they do not.
+// repeated returns the step of a clock from few repeated readings: the smallest distance between two of them, or the value of a single
+// one. Readings finer than their variation do not repeat, independent of their digits, and then it returns 0.
 func repeated(values []float64, count int) float64 {
 	if len(values) == 0 || len(values) > mostTicks {
 		return 0
 	}
 	digit, step, alike := finestDigit(values), math.Inf(1), 1
 	for i, value := range values[1:] {
-		// Differences of readings that were each rounded are a digit off.
+		// Differences of rounded readings have an error of one digit.
 		if gap := value - values[i]; gap > min(roundedTwice*digit, alikeTo*value) {
 			step, alike = min(step, gap), alike+1
 		}
@@ -326,7 +326,7 @@ func reading(value float64, rate bool) float64 {
 	return value
 }
 
-// raw are the values as reported, without those of histograms, whose steps are their buckets.
+// raw returns the values as reported, without histograms, whose steps are their buckets.
 func raw(attempt *record.Attempt, metric string) []float64 {
 	reported, ok := attempt.Metric(metric)
 	if phase, is := strings.CutPrefix(metric, phasePrefix); is {
@@ -342,12 +342,12 @@ func raw(attempt *record.Attempt, metric string) []float64 {
 	}
 }
 
-// readings are the numbers whose spread carries a statistic over the steps: all values where they are averaged, and one of
-// every trial where a single value stands for it. A percentile is one value, and no average.
+// readings returns the numbers that a statistic averages over the clock's steps: all values, or one per trial if the trial reports a
+// single value. A percentile is one value, and not an average.
 func (d *Data) readings(q Quantity, rate bool) (out []float64, averaged bool) {
 	add := func(values []float64) {
 		for _, value := range values {
-			if value != 0 || !rate { // A rate of 0 is of no time that a clock could have read.
+			if value != 0 || !rate { // A rate of 0 has no time that a clock could have read.
 				out = append(out, reading(value, rate))
 			}
 		}
@@ -366,14 +366,13 @@ func (d *Data) readings(q Quantity, rate bool) (out []float64, averaged bool) {
 	return out, experiment.Percentiles[q.Statistic] == 0
 }
 
-// commonStep is the largest step of which all values are multiples, by Euclid's algorithm for numbers known up to a tolerance;
-// 0 when there is none. Times are often differences of large numbers, which have a fine step of their own, so that a coarse one is
-// looked for first and with more tolerance. Readings that differ by no more than lost are one; it is infinite where the unit does not say
-// how long it is.
+// commonStep returns the largest step of which all values are multiples, by Euclid's algorithm with a tolerance; 0 without one. Times are
+// often differences of large numbers, which have an additional fine step, so it searches for a coarse step first, with more tolerance.
+// Readings that differ by at most lost are equal; lost is infinite for a unit without a length in seconds.
 func commonStep(values []float64, lost float64) float64 {
 	largest := values[len(values)-1]
 	for _, tolerance := range []float64{1e-3, 1e-4, 1e-5, 1e-7, 1e-9} {
-		// A few values have some step by accident, if they need not fit it well.
+		// With a large tolerance, a few values have a common step by accident.
 		if tolerance > 1e-9 && len(values) < 4 {
 			continue
 		}
@@ -431,7 +430,7 @@ func finestDigit(values []float64) float64 {
 	return digit
 }
 
-// lastDigit is the step of the last digit that a number is written with, of those that are known.
+// lastDigit returns the step of the last significant digit of a number.
 func lastDigit(value float64) float64 {
 	text := strconv.FormatFloat(stats.Round(value), 'e', -1, 64)
 	mantissa, exponent, _ := strings.Cut(text, "e")

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
+func TestClockInterval_IncludesResolution(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 5))
 	constant := func(old, new float64) func(string, int) float64 {
@@ -66,8 +66,8 @@ func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
 	}
 }
 
-// A unit is free text, and what it calls a time or a rate is read by a clock.
-func TestAClockHasStepsWhateverItsUnitIsCalled(t *testing.T) {
+// A unit is free text. Every unit of time and rate has a clock.
+func TestClockStep_FoundInEveryUnitOfTime(t *testing.T) {
 	t.Parallel()
 	for unit, want := range map[string]experiment.Verdict{
 		"ms": fixture.Inconclusive, "milliseconds": fixture.Inconclusive, "msec": fixture.Inconclusive, "sec": fixture.Inconclusive, "us/op": fixture.Inconclusive,
@@ -89,9 +89,8 @@ func TestAClockHasStepsWhateverItsUnitIsCalled(t *testing.T) {
 	}
 }
 
-// A phase is a time too: it did not last as long to its last digit again and again, and whether a control moved less than a step of its
-// clock nobody knows.
-func TestPhasesAreReadByAClock(t *testing.T) {
+// A phase is a time too. Repeated readings show a coarse clock, and a control may have moved by less than its step.
+func TestPhases_HaveClockResolution(t *testing.T) {
 	t.Parallel()
 	floor := func(step, seconds float64) float64 { return math.Floor(seconds/step) * step }
 	for name, c := range map[string]struct {
@@ -133,7 +132,7 @@ func TestPhasesAreReadByAClock(t *testing.T) {
 	}
 }
 
-func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
+func TestSerial_DependentBlocksWiden(t *testing.T) {
 	t.Parallel()
 	for name, wander := range map[string]float64{"blocks that wander": 0.05, "blocks that do not": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -151,9 +150,9 @@ func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
 	}
 }
 
-// TestAClockOfAnyStepDecidesOnlyWhatItShows is the property: whatever step a clock has, nobody being told, and with whatever digits its
-// readings are written, be it that they never move or that they are the same few: the interval has a width and holds the truth.
-func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
+// The property holds for any undeclared step of a clock and any digits of its readings, also if these are constant or a few repeated
+// values: the interval has a width and contains the truth.
+func TestClockInterval_AnyStepContainsTheTruth(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
@@ -166,7 +165,7 @@ func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
 		seconds, ratio, noise := uniform(step, 10*step), math.Exp(0.2*random.NormFloat64()), []float64{0, 1e-5, 1e-3}[random.IntN(3)]
 		digit := []float64{1e-9, 1e-7, 1e-6, step / 1000}[random.IntN(4)]
 		level := random.IntN(2) == 0
-		own := random.IntN(2) == 0 // The candidate has a clock of its own, that everybody knows.
+		own := random.IntN(2) == 0 // The candidate has a separate clock with a known step.
 		edit := func(spec *fixture.RunSpec) {
 			if level {
 				spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "1s"}}
@@ -209,8 +208,8 @@ func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
 	}
 }
 
-// The same readings are of the same clock, and say the same, whatever unit they are written in.
-func TestAClockHasTheSameStepsInEveryUnit(t *testing.T) {
+// The same readings have the same clock and result in every unit.
+func TestClockStep_IndependentOfUnit(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(31, 37))
 	widened := 0

@@ -9,9 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// TestTheCommonStepIsFound: whatever the step and however few values, the step found is never smaller than the clock's, and with
-// enough values it is the clock's.
-func TestTheCommonStepIsFound(t *testing.T) {
+// The step found is never smaller than the clock's, for any step and any number of values, and with enough values it is the clock's.
+func TestCommonStep_IsFound(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	for range 2000 {
 		step := math.Exp(10*random.Float64() - 15)
@@ -28,9 +27,8 @@ func TestTheCommonStepIsFound(t *testing.T) {
 	}
 }
 
-// TestLongTimesThatHardlyVaryAreOfAFineClock: trials that wait for most of their time are as long as each other to a hundred-thousandth,
-// and every one has a time of its own.
-func TestLongTimesThatHardlyVaryAreOfAFineClock(t *testing.T) {
+// Trials that wait for most of their time differ by less than a hundred-thousandth, and each has a different time.
+func TestClockStep_LongNearlyConstantTimesHaveAFineClock(t *testing.T) {
 	// Seconds per query beside a timer of the kernel, as ten trials of the RMS24 study's run-document.yaml measured them.
 	measured := []float64{0.694501546625, 0.694507460375, 0.69449754375, 0.694502565, 0.6945063795, 0.694510921125, 0.69449860525,
 		0.694497562625, 0.69450206425, 0.69449547075}
@@ -52,8 +50,8 @@ func TestLongTimesThatHardlyVaryAreOfAFineClock(t *testing.T) {
 	}
 }
 
-// TestACoarseClockIsFoundInDifferencesOfTimesSince1970: what doubles of that size lose hides no step, however long.
-func TestACoarseClockIsFoundInDifferencesOfTimesSince1970(t *testing.T) {
+// The rounding of doubles of that size hides no step of any length.
+func TestClockStep_FoundInDifferencesOfEpochTimes(t *testing.T) {
 	random, found := rand.New(rand.NewPCG(7, 7)), 0
 	for range 2000 {
 		step := 0.05 * math.Exp(5*random.Float64()) // Up to 7 s.
@@ -77,8 +75,8 @@ func TestACoarseClockIsFoundInDifferencesOfTimesSince1970(t *testing.T) {
 	}
 }
 
-// TestReadingsAreOneWithinAMicrosecondOfTheirUnit: the same times are of a clock as fine, whatever unit they are written in.
-func TestReadingsAreOneWithinAMicrosecondOfTheirUnit(t *testing.T) {
+// The same times have the same clock in every unit.
+func TestClockStep_ReadingsWithinAMicrosecondAreEqual(t *testing.T) {
 	exp := &experiment.Experiment{Plan: experiment.Plan{Metrics: []experiment.Metric{
 		{Name: "seconds", Unit: "s"}, {Name: "milliseconds", Unit: "ms/op"}, {Name: "rate", Unit: "queries/s"}, {Name: "cycles", Unit: "GHz"},
 	}}}

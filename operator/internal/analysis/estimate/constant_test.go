@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A count that is the same in every trial neither depends on the block before it nor on the node, whatever digits its sums are rounded to.
-func TestAFigureThatNeverChangesIsDecided(t *testing.T) {
+// A constant count depends on neither the previous block nor the node, in spite of the rounding of its sums.
+func TestConstantFigure_IsDecided(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(41, 43))
 	for range 120 {

@@ -33,7 +33,7 @@ var noises = []struct {
 	}},
 }
 
-func TestCoverageOfTheIntervalOfPairedRatios(t *testing.T) {
+func TestCoverage_PairedRatios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
@@ -65,12 +65,12 @@ func TestCoverageOfTheIntervalOfPairedRatios(t *testing.T) {
 	}
 }
 
-func TestCoverageOfTheIntervalOfRatiosOfCounts(t *testing.T) {
+func TestCoverage_RatiosOfCounts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
 	const runs = 400
-	// The intervals also reach over what blocks that seem to depend on each other allow for: careful, never careless.
+	// The intervals also include the widening for apparent dependence, so they are conservative.
 	const lowest, highest = 0.92, 0.995
 	poisson := func(random *rand.Rand, mean float64) (count float64) {
 		for left := math.Exp(-mean); ; count++ {
@@ -100,7 +100,7 @@ func TestCoverageOfTheIntervalOfRatiosOfCounts(t *testing.T) {
 			if found.Low <= 1.5 && 1.5 <= found.High {
 				hits++
 			}
-			// The p-value at an end is half of what the confidence leaves.
+			// The p-value at an end is (1 - confidence) / 2.
 			if p := found.Tail(found.High); math.Abs(p-0.025) > 1e-4 {
 				t.Fatalf("%g of [%g, %g] has p = %g at its end", found.Value, found.Low, found.High, p)
 			}
@@ -114,7 +114,7 @@ func TestCoverageOfTheIntervalOfRatiosOfCounts(t *testing.T) {
 	}
 }
 
-func TestCoverageOfTheIntervalOfPercentileRatios(t *testing.T) {
+func TestCoverage_PercentileRatios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
@@ -184,9 +184,9 @@ func percentileData(random *rand.Rand, draw func(*rand.Rand) float64, blocks, sa
 	return New(exp, chosen, nil)
 }
 
-// TestCoverageOverNodes: where nodes differ, the interval over three or more of them covers the mean of all nodes there could
+// TestCoverage_OverNodes: where nodes differ, the interval over three or more of them covers the mean of all nodes there could
 // be, which an interval over blocks does not.
-func TestCoverageOverNodes(t *testing.T) {
+func TestCoverage_OverNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}

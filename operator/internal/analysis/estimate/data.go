@@ -1,5 +1,5 @@
-// Package estimate turns the attempts that count into figures: levels and ratios over blocks, with intervals that hold what the blocks,
-// their nodes, their order, the clock, the builds and the timeouts allow. It decides nothing.
+// Package estimate computes figures from the attempts that count: levels and ratios over blocks, with intervals that include the effects
+// of blocks, nodes, order, clock, builds and timeouts. It makes no decisions.
 package estimate
 
 import (
@@ -27,7 +27,7 @@ type Data struct {
 	Confidence, GateConfidence float64
 
 	Trials map[selection.Cell][]*record.Attempt
-	// Rejected counts the trials of a cell that noise limits took, and Everything is the data with them; nil if there are none.
+	// Rejected counts the trials of a cell that noise limits reject, and Everything is the data with them; nil without any.
 	Rejected   map[selection.Cell]int
 	Everything *Data
 	// Everywhere is the data with the trials of other environments, each environment being a node; nil where they are a few whole blocks.
@@ -74,7 +74,7 @@ func New(exp *experiment.Experiment, chosen *selection.Selection, in func(block 
 	}
 	if elsewhere := blocksIn(maps.Keys(chosen.Elsewhere), in); len(elsewhere) > 0 {
 		here := blocksIn(slices.Values(chosen.Judged), in)
-		// A block of which a part counts is no block of another environment.
+		// A block with trials that count is not a block of another environment.
 		apart := slices.ContainsFunc(slices.Collect(maps.Keys(elsewhere)), func(block string) bool { return here[block] })
 		if apart || float64(len(elsewhere)) > fewBlocks*float64(len(elsewhere)+len(here)) {
 			d.Everywhere = dataOf(exp, chosen, chosen.Everywhere(), in)
@@ -83,7 +83,7 @@ func New(exp *experiment.Experiment, chosen *selection.Selection, in func(block 
 	return d
 }
 
-// fewBlocks is the share of blocks that may have run in other environments before a verdict is asked for there too.
+// fewBlocks is the share of blocks in other environments above which the gates are recomputed with them.
 const fewBlocks = 0.1
 
 func blocksIn(attempts iter.Seq[*record.Attempt], in func(block string) bool) map[string]bool {
@@ -132,13 +132,13 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		d.TimedOut.add(c, attempt, exp.Plan.Workload.TimeoutSeconds)
 		d.hung[c] = append(d.hung[c], attempt)
 		if _, known := d.started[attempt.Block]; !known {
-			d.sawBlock(attempt) // Of which nothing but such trials is left, and these have figures.
+			d.sawBlock(attempt) // The block may have no other trials, and timed-out trials have figures.
 		}
 	}
 	return d
 }
 
-// sawBlock is where and when a block ran, as one of its attempts has it.
+// sawBlock records the node and the start of a block from one of its attempts.
 func (d *Data) sawBlock(attempt *record.Attempt) {
 	d.nodes[attempt.Block] = trial.NodeOf(attempt)
 	if other := d.Chosen.Elsewhere[attempt]; other > 0 {
@@ -149,7 +149,7 @@ func (d *Data) sawBlock(attempt *record.Attempt) {
 	}
 }
 
-// reported are the trials of a cell that have a metric, with what they report of it.
+// reported yields the trials of a cell that have a metric, with the reported metric.
 func (d *Data) reported(c selection.Cell, metric string) iter.Seq2[*record.Attempt, record.Metric] {
 	return func(yield func(*record.Attempt, record.Metric) bool) {
 		for _, attempt := range d.Trials[c] {
@@ -187,7 +187,7 @@ func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
 // EveryPoint in the place of a cell's point stands for all points.
 const EveryPoint = -1
 
-// Conditions counts, of a cell's trials, how they were measured: how many had which value, by the condition's name.
+// Conditions counts the trials of a cell by the value of each measurement condition, by the condition's name.
 func (d *Data) Conditions(c selection.Cell) map[string]map[string]int {
 	if known, ok := d.conditions[c]; ok {
 		return known
@@ -209,8 +209,8 @@ func (d *Data) Conditions(c selection.Cell) map[string]map[string]int {
 	return sums
 }
 
-// ByTrials is the data with every trial counting the same in a percentile, whatever number of samples it has; nil where the trials of each
-// arm have as many.
+// ByTrials returns the data with equal weights per trial in percentiles, independent of the numbers of samples; nil if the trials of each
+// arm have equally many.
 func (d *Data) ByTrials(point int, metric string, arms ...int) *Data {
 	for _, arm := range arms {
 		numbers := map[int64]bool{}

@@ -27,22 +27,22 @@ type Inference struct {
 	Resolution *analysis.Resolution
 	// down and up are the distances of the ends beyond the spread of blocks, on the working scale.
 	down, up float64
-	// Builds is how few builds an arm has that is several; 0 where each is one. See buildeffect.go.
+	// Builds is the smallest number of builds of an arm with several; 0 if each arm has one. See buildeffect.go.
 	Builds int
 	// Ends are the interval's ends at a confidence, on the working scale.
 	Ends func(confidence float64) (low, high float64)
 	// Tail is the p-value of the one-sided hypothesis that the truth lies at the bound or beyond it, on the side away from
 	// the estimate.
 	Tail func(bound float64) float64
-	// Note says of an estimate how it was made, where that is not as always.
+	// Note describes an unusual estimator; "" for the usual one.
 	Note string
-	// NoRatio reports whether that is because values of 0 have no logarithm: there is enough of them, and no ratio.
+	// NoRatio reports whether the interval is missing because values of 0 have no logarithm, and not for lack of data.
 	NoRatio bool
-	// Reason is why there is no interval; empty when there is one.
+	// Reason is the cause of a missing interval; "" with an interval.
 	Reason string
 }
 
-// HasInterval reports whether there is an interval; else there is a reason.
+// HasInterval reports whether the inference has an interval. Without one, Reason is set.
 func (i Inference) HasInterval() bool { return i.Reason == "" }
 
 // At is the inference with its interval at a confidence.
@@ -111,7 +111,7 @@ func (i Inference) unscale(value float64) float64 {
 	return value
 }
 
-// blur is by how much numbers on the working scale may differ that are the same but for the last digits of sums and logarithms.
+// blur returns the difference on the working scale that rounding in sums and logarithms can cause.
 func (i Inference) blur() float64 {
 	const digits = 1e-12
 	if i.logarithmic {
@@ -141,7 +141,7 @@ func (i Inference) Ratio() *analysis.Estimate {
 	return out
 }
 
-// MinimumDetectableEffect is the smallest true relative change that blocks this many and this noisy would find with 80 %
+// MinimumDetectableEffect returns the smallest true relative change that this number of blocks with this noise detects with 80 %
 // probability: (t(1-α/2) + t(0.8)) standard errors (Bloom 1995, Evaluation Review 19:547).
 func (i Inference) MinimumDetectableEffect(confidence float64) *float64 {
 	if !i.HasInterval() {
@@ -155,8 +155,8 @@ func (i Inference) MinimumDetectableEffect(confidence float64) *float64 {
 	return stats.Finite(effect / math.Abs(i.Value))
 }
 
-// MoreBlocks is how many further blocks would decide against the bound, if estimate and spread stay as they are; nil when
-// the estimate sits so close to the bound, or the nodes differ so much, that no number of blocks helps.
+// MoreBlocks returns the number of further blocks that would decide against the bound, for the present estimate and spread; nil if the
+// estimate is too close to the bound, or the nodes differ too much, for any number of blocks.
 func (i Inference) MoreBlocks(bound, alpha float64) *int {
 	if i.NodesDiffer || i.Builds > 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 )
 
-func TestAnEffectOfTheMinimumDetectableSizeIsFoundFourTimesInFive(t *testing.T) {
+func TestMinimumDetectableEffect_HasPowerOf80Percent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
@@ -35,7 +35,7 @@ func TestAnEffectOfTheMinimumDetectableSizeIsFoundFourTimesInFive(t *testing.T) 
 	}
 }
 
-func TestMoreBlocks(t *testing.T) {
+func TestInference_MoreBlocks(t *testing.T) {
 	half := func(i Inference, n int) float64 {
 		return stats.StudentQuantile(0.975, float64(n-1)) * i.SE * math.Sqrt(float64(i.Blocks)) / math.Sqrt(float64(n))
 	}

@@ -11,10 +11,10 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// What the runner counts of a process may be 0: no page fault, no switch of context. A count of 0 has no logarithm, and one such trial must
-// not take the answer of all the others. So the arms' means are divided by each other then, and the interval is Fieller's (1954, Some
-// problems in interval estimation, Journal of the Royal Statistical Society B 16:175): a ratio c is in it unless the mean over blocks of
-// mine - c·theirs differs from 0, by the interval that blocks, nodes and builds allow for a difference.
+// The runner's counts of a process, such as page faults or context switches, may be 0. A count of 0 has no logarithm, and one such trial
+// must not invalidate all others. Then the estimate is the ratio of the arms' means with Fieller's interval (1954, Some problems in
+// interval estimation, Journal of the Royal Statistical Society B 16:175): it contains a ratio c unless the mean over blocks of
+// mine - c·theirs differs from 0, by the interval of a difference over blocks, nodes and builds.
 
 // counted reports whether the figures may be 0 and be counted: a clock that reads 0 is too coarse, and a program's figure of 0 is unusable.
 func (d *Data) counted(metric string) bool {
@@ -51,8 +51,7 @@ func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) In
 	}
 	mean := stats.Mean(inOrder(both))
 	center := stats.Mean(inOrder(differences(0))) / mean
-	// The allowances for blocks, nodes and builds are computed once, at a difference of 0. Computed anew at every ratio they would
-	// appear and disappear.
+	// The widening for blocks, nodes and builds is computed once, at a difference of 0. Computed at every ratio it would switch on and off.
 	none := differences(center)
 	out := d.acrossBuilds(none, d.OverBlocks(none, spreadA.plus(spreadB.times(center)), false, true), mine.Cell, theirs.Cell)
 	if !out.HasInterval() {
@@ -63,7 +62,7 @@ func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) In
 		return math.Sqrt(stats.Squares(list, stats.Mean(list)))
 	}
 	whole := spread(none)
-	// off is how far from 0 the difference at a ratio is, as that at the center would be: in its own standard errors.
+	// off returns the distance of the difference at a ratio from 0, in standard errors.
 	off := func(ratio float64) float64 {
 		distance := mean * (center - ratio)
 		if at := spread(differences(ratio)); at > 0 && whole > 0 {
@@ -96,15 +95,15 @@ func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) In
 		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, a, b)}
 	}
 	zeros, all := notPositive(a, b)
-	out.Note = fmt.Sprintf("%s is 0 in %d of %d trials, so that this is the ratio of the means over blocks (Fieller 1954)", mine.Metric, zeros,
+	out.Note = fmt.Sprintf("%s is 0 in %d of %d trials, so this is the ratio of the means over blocks (Fieller 1954)", mine.Metric, zeros,
 		all)
 	return out.At(d.Confidence)
 }
 
-// doublings of a ratio are as many as numbers that mean something allow.
+// doublings bounds the search for an end of the interval. Beyond it, ratios have no meaning.
 const doublings = 100
 
-// edge is where, between a ratio that is not excluded and one that is, the exclusion begins; it lies on the excluded side.
+// edge returns the boundary between a ratio that is not excluded and one that is, on the excluded side.
 func edge(inside, outside float64, excluded func(float64) bool) float64 {
 	for math.Abs(outside-inside) > 1e-12*max(1, math.Abs(outside)) {
 		middle := inside + (outside-inside)/2

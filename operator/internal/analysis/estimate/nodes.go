@@ -10,25 +10,25 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 )
 
-// Blocks are the unit of replication, and blocks of one node share the node. When a ratio depends on the node, more blocks
-// on the same nodes say more about these nodes and nothing about another one, so the interval must rest on the nodes.
+// Blocks are the unit of replication, and blocks of one node share its effect. If a ratio depends on the node, more blocks on the same
+// nodes give no information about other nodes, so the interval must be over nodes.
 
-// nodesDifferLevel is how surprising the difference between nodes must be before it counts as one. It is no part of any
-// verdict's level: a false alarm only widens an interval, and nodes whose difference is overlooked narrow it wrongly.
+// nodesDifferLevel is the significance level of the test for a difference between nodes. It is not part of a verdict's level: a false
+// alarm only widens an interval, while a missed difference makes it too narrow.
 const nodesDifferLevel = 0.1
 
-// acrossNodes lets several nodes speak for themselves. Of gives the inference that rests on some of the blocks alone. A node takes part
-// with a single block, as its standard error rests on the variance within all nodes; if each has only one, blocks are nodes. Of two nodes
-// each needs two blocks to be asked what a ratio is on it: a gate that must hold on each would hold or fail by one block. Blocks that do
-// not say where they ran count as those of one more node.
+// acrossNodes estimates each node separately and combines the nodes. The function of returns the inference from some of the blocks. A node
+// with a single block takes part, because its standard error is from the variance within all nodes; if each has only one, blocks are
+// nodes. Each of two nodes needs two blocks for a ratio, otherwise a gate that must hold on each would depend on one block. Blocks without
+// a known node count as one further node.
 //
 // Paired numbers compare arms inside a block, so that a node's speed cancels: only nodes that differ by more than their blocks
 // explain widen the interval. Of three and more nodes it becomes a random-effects interval over nodes (DerSimonian and Laird
-// 1986, with the variance and Student's quantile of Hartung and Knapp 2001); of two nodes, from which no spread of nodes can
-// be told, it spans the intervals of both, so that a gate holds only if it holds on each.
+// 1986, with the variance and Student's quantile of Hartung and Knapp 2001); two nodes do not show the spread of nodes, so
+// for these it spans the intervals of both, so that a gate holds only if it holds on each.
 //
-// The level of an arm has its node's speed in it. That nodes differ needs no test then, and the interval is over nodes always;
-// of two nodes it has one degree of freedom.
+// The level of an arm includes the speed of its node. It needs no test for a difference, and its interval is always over nodes; with two
+// nodes it has one degree of freedom.
 func (d *Data) acrossNodes(pooled Inference, blocks []string, paired bool, of func(blocks []string) Inference) Inference {
 	groups := map[string][]string{}
 	for _, block := range blocks {
@@ -94,8 +94,8 @@ func varianceWithin(nodes []Inference) (variance, df float64) {
 	return variance, df
 }
 
-// heterogeneous is the analysis of variance with one factor, the node. It is asked before the nodes' errors are pooled or
-// after: the variance within is the same.
+// heterogeneous is a one-way analysis of variance with the node as factor. Its result is the same before and after pooling, because the
+// variance within is the same.
 func heterogeneous(nodes []Inference) bool {
 	var total, weighted float64
 	for _, node := range nodes {
@@ -120,8 +120,8 @@ func heterogeneous(nodes []Inference) bool {
 	return stats.FTail(between/dfBetween/within, dfBetween, df) < nodesDifferLevel
 }
 
-// spanning makes the interval reach over those of all nodes, and over the estimate: a percentile of merged samples may be that of the fast
-// node in one arm and that of the slow node in the other, and then their ratio is near that of neither.
+// spanning extends the interval over those of all nodes and over the estimate. A percentile of merged samples may come from the fast node
+// in one arm and from the slow node in the other, and then their ratio is outside of both intervals.
 func spanning(out *Inference, nodes []Inference) {
 	center, scale := out.Scale(out.Value), out.Scale
 	out.Ends = func(confidence float64) (low, high float64) {
@@ -135,7 +135,7 @@ func spanning(out *Inference, nodes []Inference) {
 	out.Tail = func(bound float64) float64 {
 		worst := 0.0
 		for _, node := range nodes {
-			// A node whose estimate lies on the other side of the bound than the run's supports nothing.
+			// A node with its estimate on the other side of the bound does not support the decision.
 			if (node.Scale(node.Value) > scale(bound)) != (center > scale(bound)) {
 				return 0.5
 			}
@@ -145,8 +145,8 @@ func spanning(out *Inference, nodes []Inference) {
 	}
 }
 
-// randomEffects takes the nodes as a sample of nodes. The estimate becomes the nodes' weighted mean; the interval reaches over
-// the one of the pooled blocks as well.
+// randomEffects treats the nodes as a random sample. The estimate becomes the weighted mean of the nodes, and the interval includes that of
+// the pooled blocks.
 func randomEffects(out *Inference, nodes []Inference) {
 	k := float64(len(nodes))
 	// weigh gives the weighted mean if nodes have a variance between them, the sums of the weights and of their squares, and how far the

@@ -32,7 +32,7 @@ func onNodes(l *analyzed.Run, nodes []string, slower map[string]float64) {
 	}
 }
 
-func TestNodes(t *testing.T) {
+func TestNodes_Verdicts(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		nodes   []string

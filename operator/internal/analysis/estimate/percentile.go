@@ -22,8 +22,8 @@ import (
 // resamples of every bootstrap: enough that the ends of a 95 % interval move by a few per cent of its width at most.
 const resamples = 2000
 
-// percentileBlocks is from how many blocks on the percentile bootstrap can reach its level at all: of n blocks both ends
-// together miss with probability 2^(1-n) at least. Below, the bootstrap's standard error carries a Student interval.
+// percentileBlocks is the smallest number of blocks with which the percentile bootstrap can reach its level, because both ends together
+// miss with probability of at least 2^(1-n). With fewer, Student's interval uses the bootstrap's standard error.
 const percentileBlocks = 5
 
 // pool is the merged samples of an arm's trials at a point, ready for percentiles under any weighting of the blocks.
@@ -39,8 +39,8 @@ type pool struct {
 	totals []int64
 }
 
-// poolMarks is how many marks a large pool has: enough for short walks, and few enough that the marks of thousands of blocks
-// take less memory than the samples.
+// poolMarks is the number of marks of a large pool. It limits the length of a walk, and the marks of thousands of blocks take less memory
+// than the samples.
 const poolMarks = 64
 
 // newPool merges samples; blocks gives each block its index.
@@ -96,7 +96,7 @@ func (d *Data) newPool(q Quantity, blocks map[string]int) *pool {
 	return p
 }
 
-// weightOfTrial is that of a trial where all count the same, so large that shares of it are exact enough.
+// weightOfTrial is the weight of a trial with equal weights, large enough for accurate shares.
 const weightOfTrial = 1 << 30
 
 // weight is the weight of a value with a number of occurrences among the samples of a trial.
@@ -107,7 +107,7 @@ func (d *Data) weight(count, of int64) int64 {
 	return max(1, int64(math.Round(float64(count)/float64(of)*weightOfTrial)))
 }
 
-// positive reports whether the percentile is positive under any weighting of the blocks: it is in each of them.
+// positive reports whether the percentile is positive in each block, and so under any weighting of the blocks.
 func (p *pool) positive(share float64) bool {
 	others := make([]int64, len(p.totals))
 	for i := 0; i < len(p.values) && !(p.values[i] > 0); i++ {
@@ -187,7 +187,7 @@ func (d *Data) percentileLevel(q Quantity, share float64) Inference {
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has a value"}
 	}
-	positive := true // In all blocks, which are asked first: nodes of which one has a sample of 0 are compared on one scale.
+	positive := true // All blocks are evaluated first, so that all nodes are compared on one scale.
 	return d.percentileAcrossNodes(q.Statistic, blocks, false, func(blocks map[string]int, least int) Inference {
 		p := d.newPool(q, blocks)
 		positive = positive && p.values[0] > 0
@@ -196,8 +196,8 @@ func (d *Data) percentileLevel(q Quantity, share float64) Inference {
 	})
 }
 
-// percentileAcrossNodes lets every node have the percentile of its own blocks' merged samples. All nodes together must have the samples
-// that a percentile needs, and none of them by itself.
+// percentileAcrossNodes computes for every node the percentile of the merged samples of its blocks. All nodes together must have the
+// samples that a percentile needs.
 func (d *Data) percentileAcrossNodes(statistic experiment.Statistic, blocks map[string]int, paired bool,
 	of func(blocks map[string]int, least int) Inference) Inference {
 	pooled := of(blocks, experiment.MinSamples(statistic))
@@ -231,11 +231,10 @@ func (d *Data) percentileRatio(mine, theirs Quantity, share float64) Inference {
 	})
 }
 
-// bootstrap gives a statistic of merged samples its interval: whole blocks are drawn with replacement, since samples of
-// one process, and trials of one block, are not independent. The percentiles of the bootstrap distribution are taken
-// further out than the level says, which repairs their known lack of width for few blocks (Hesterberg 2015, The American
-// Statistician 69:371, "expanded percentile interval").
-// Blocks of one build of an arm that is several are drawn together.
+// bootstrap computes the interval of a statistic of merged samples. Whole blocks are drawn with replacement, because samples of one
+// process and trials of one block are not independent. The percentiles of the bootstrap distribution are expanded, because they are too
+// narrow for few blocks (Hesterberg 2015, The American Statistician 69:371, "expanded percentile interval"). Blocks of one build of an arm
+// with several builds are drawn together.
 func (d *Data) bootstrap(q Quantity, out Inference, least int, units [][]int, statistic func(weights []int64) float64) Inference {
 	n := len(units)
 	weights := make([]int64, out.Blocks)
@@ -284,8 +283,8 @@ func (d *Data) bootstrap(q Quantity, out Inference, least int, units [][]int, st
 	return out.At(d.Confidence)
 }
 
-// bootstrapEnds are the ends of the expanded percentile interval. Where so few draws lie beyond an end that the bootstrap
-// knows nothing of it, the end is at least as far out as Student's with the bootstrap's standard error.
+// bootstrapEnds returns the ends of the expanded percentile interval. If too few draws lie beyond an end, the end is at least as far out as
+// that of Student's interval with the bootstrap's standard error.
 func bootstrapEnds(drawn []float64, center, se float64, n int, confidence float64) (low, high float64) {
 	df := float64(n - 1)
 	quantile := stats.StudentQuantile((1+confidence)/2, df)
@@ -302,8 +301,8 @@ func bootstrapEnds(drawn []float64, center, se float64, n int, confidence float6
 	return min(center, drawn[rank-1]), max(center, drawn[len(drawn)-rank])
 }
 
-// bootstrapTail inverts the interval: the level at which its end would just reach the bound. Beyond the farthest draw the
-// bootstrap knows nothing more and Student's tail with its standard error goes on.
+// bootstrapTail inverts the interval and returns the level at which its end reaches the bound. Beyond the farthest draw it uses Student's
+// tail with the bootstrap's standard error.
 func bootstrapTail(drawn []float64, center, bound, se float64, n int) float64 {
 	student := stats.DistanceTail(math.Abs(bound-center), se, float64(n-1))
 	if n < percentileBlocks {
@@ -325,7 +324,7 @@ func expandedTail(share float64, n int) float64 {
 	return stats.StudentTail(-distuv.UnitNormal.Quantile(min(share, 0.5))*math.Sqrt(df/float64(n)), df)
 }
 
-// stream gives every quantity its own random numbers, so that no figure depends on which others were computed before it.
+// stream returns a separate random stream for every quantity, so that no figure depends on the order of the computations.
 func (d *Data) stream(q Quantity) uint64 {
 	hash := fnv.New64a()
 	_, _ = fmt.Fprintf(hash, "%d/%d/%s/%s", q.Point, q.Arm, q.Metric, q.Statistic)

@@ -16,7 +16,7 @@ import (
 
 // The median of two nodes of which one is slower lies between the two, where a few samples more of either make another one of it. So the
 // ratio of two such medians need not be near that of any node, and an interval that holds both nodes' has to hold the estimate too.
-func TestAPercentileOfTwoNodesLiesInItsInterval(t *testing.T) {
+func TestPercentile_OfTwoNodesLiesInItsInterval(t *testing.T) {
 	t.Parallel()
 	for name, fewer := range map[string]int{"as many samples of both arms": 0, "two less of the candidate on the fast node": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAPercentileOfTwoNodesLiesInItsInterval(t *testing.T) {
 }
 
 // A time may be 0. One of thousands moves no median, on however many nodes the others were, and whichever of them had it.
-func TestASampleOfZeroMovesNoMedian(t *testing.T) {
+func TestPercentile_ZeroSampleKeepsScale(t *testing.T) {
 	t.Parallel()
 	const nodes = 5
 	measured := func(zero bool) *analysis.GateResult {

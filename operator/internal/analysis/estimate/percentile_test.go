@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestPercentilesOfAPoolAreThoseOfItsSamples(t *testing.T) {
+func TestPool_PercentilesEqualSortedSamples(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
 		blocks := 1 + random.IntN(6)

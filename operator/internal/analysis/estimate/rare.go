@@ -7,9 +7,9 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Rarely moves the candidate's bad end by what the declared slowdown can do in blocks that were not seen. A slowdown of S makes
-// a time 1+S times as long and a rate 1+S times as low. A mean takes the share of blocks of it; a percentile may lie in the
-// slow blocks altogether and takes all of it.
+// Rarely moves the candidate's unfavourable end by the declared slowdown in blocks that were not observed. A slowdown of S multiplies a
+// time by 1+S and divides a rate by 1+S. A mean changes by the share of these blocks; a percentile may lie in the slow blocks and changes
+// by all of it.
 func (d *Data) Rarely(found Inference, metric *experiment.Metric, statistic experiment.Statistic) Inference {
 	slowdown := d.Exp.Plan.Design.RareSlowdown
 	if slowdown == 0 || !found.HasInterval() {

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Ratio is a candidate's quantity over the baseline's. Trials are compared only within their block: what a block does to
-// both arms cancels.
+// Ratio returns a candidate's quantity over the baseline's. Trials are compared only within their block, so that effects of the block on
+// both arms cancel.
 func (d *Data) Ratio(point, candidate int, metric string, statistic experiment.Statistic) Inference {
 	baseline := d.Exp.Baseline()
 	if baseline < 0 {
@@ -65,7 +65,7 @@ func (d *Data) pairedRatio(mine, theirs Quantity) Inference {
 	return out
 }
 
-// Difference is a candidate's quantity less the baseline's, for figures of 0, of which there is no ratio: paired within blocks as one is.
+// Difference returns a candidate's quantity minus the baseline's, paired within blocks, for figures of 0, which have no ratio.
 func (d *Data) Difference(point, candidate int, metric string, statistic experiment.Statistic) Inference {
 	mine := Quantity{selection.At(point, candidate), metric, statistic}
 	theirs := Quantity{selection.At(point, d.Exp.Baseline()), metric, statistic}
@@ -79,7 +79,7 @@ func tooFewOfBoth(blocks int) string {
 	return fmt.Sprintf("%d of at least %d blocks have trials of both arms", blocks, stats.MinBlocks)
 }
 
-// PairedDifference is how far two series of blocks are apart within blocks, with Student's interval: of logarithms, or of the values.
+// PairedDifference returns the mean difference of two series within blocks, with Student's interval, of logarithms or of the values.
 func PairedDifference(mine, theirs map[string][]float64, confidence float64, logarithmic bool) Inference {
 	return studentInference(blockDifferences(mine, theirs, logarithmic), confidence, false)
 }
@@ -96,8 +96,7 @@ func blockDifferences(mine, theirs map[string][]float64, logarithmic bool) map[s
 	return out
 }
 
-// compared are the arms set beside the baseline: the candidates, and the null arm, which shows what no change at all looks
-// like.
+// compared returns the arms that are compared with the baseline: the candidates, and the null arm as a control.
 func compared(exp *experiment.Experiment) []string {
 	out := exp.Candidates()
 	for _, arm := range exp.Arms {
@@ -108,7 +107,7 @@ func compared(exp *experiment.Experiment) []string {
 	return out
 }
 
-// Ratios sets every metric of every candidate, and of the null arm, beside the baseline's at every point.
+// Ratios compares every metric of every candidate and of the null arm with the baseline at every point.
 func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 	out := []analysis.RatioResult{}
 	baseline := d.Exp.Baseline()
@@ -117,7 +116,7 @@ func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 	}
 	for point := range d.Exp.Points {
 		for _, candidate := range compared(d.Exp) {
-			// A wrong answer has no speed.
+			// The speed of a wrong result has no meaning.
 			if parity.Refused(candidate) != "" {
 				continue
 			}
@@ -145,7 +144,7 @@ func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 	return out
 }
 
-// blocksOf are the ratios by block with more trials; nil where they are the same.
+// blocksOf returns the ratios by block with more trials; nil if they are unchanged.
 func (d *Data) blocksOf(more *Data, point, arm int, metric string, statistic experiment.Statistic) map[string]float64 {
 	if more == nil || experiment.Percentiles[statistic] != 0 {
 		return nil

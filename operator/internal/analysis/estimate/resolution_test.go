@@ -23,8 +23,8 @@ import (
 // windows is the step of the timer of Windows.
 const windows = 1.0 / 64
 
-// Arms of two platforms have two clocks, and the finer one says nothing of what the coarser one cannot show.
-func TestAnArmOnACoarserClockIsWidenedByIt(t *testing.T) {
+// Arms of two platforms have two clocks, and the finer one does not reduce the error of the coarser one.
+func TestRatio_CoarserClockOfOneArmWidens(t *testing.T) {
 	t.Parallel()
 	floor := func(step, seconds float64) float64 { return math.Floor(seconds/step) * step }
 	digits := func(seconds, digit float64) float64 { return math.Round(seconds/digit) * digit }
@@ -85,7 +85,7 @@ func TestAnArmOnACoarserClockIsWidenedByIt(t *testing.T) {
 }
 
 // Steps that passed are half a step too few, however many readings are averaged. That cancels only where both arms have it.
-func TestReadingsThatSpreadAreHalfAStepShortOfAnotherClock(t *testing.T) {
+func TestClockInterval_SpreadReadingsOfAnotherClock(t *testing.T) {
 	t.Parallel()
 	const step, seconds = 0.01, 0.2
 	for name, both := range map[string]bool{"one arm has the clock": false, "both have it": true} {
@@ -107,8 +107,8 @@ func TestReadingsThatSpreadAreHalfAStepShortOfAnotherClock(t *testing.T) {
 	}
 }
 
-// TestIntervalsOfMixedClocksHoldTheTruth is the property: whatever the two clocks are, and at whatever phase they are read.
-func TestIntervalsOfMixedClocksHoldTheTruth(t *testing.T) {
+// The property holds for any two clocks and any phases of their readings.
+func TestClockInterval_MixedClocksContainTheTruth(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
@@ -155,7 +155,7 @@ func TestIntervalsOfMixedClocksHoldTheTruth(t *testing.T) {
 }
 
 // A sample in which nothing was done has a rate of 0, which says nothing of the clock that the others were read by.
-func TestARateOfZeroHidesNoClock(t *testing.T) {
+func TestClockStep_RateOfZeroIsIgnored(t *testing.T) {
 	t.Parallel()
 	const step = 0.01
 	for _, statistic := range []assayv1alpha1.Statistic{"p50", "median", "mean", "max"} {
@@ -187,7 +187,7 @@ func TestARateOfZeroHidesNoClock(t *testing.T) {
 }
 
 // On a machine that is so quiet that all trials of an arm are alike to a thousandth, two arms a little apart are no clock with two steps.
-func TestAQuietMachineIsNoClock(t *testing.T) {
+func TestClockStep_QuietMachineShowsNone(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []float64{0.95, 0.98, 0.9998} {
 		got := analyzed.AnalyzePair(t, fixture.Scenario{}, func(spec *fixture.RunSpec) { spec.Gates[0].Bound = "1.001" }, quietly(effect))
@@ -205,7 +205,7 @@ func quietly(effect float64) func(string, int) float64 {
 	}
 }
 
-func TestATimeThatAlwaysReadsZeroIsNotKnown(t *testing.T) {
+func TestClockStep_AllZeroReadingsAreInvalid(t *testing.T) {
 	t.Parallel()
 	atMost := func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "5ms"}}
@@ -215,7 +215,7 @@ func TestATimeThatAlwaysReadsZeroIsNotKnown(t *testing.T) {
 		want     experiment.Verdict
 		says     string
 	}{
-		"every arm reads 0":                       {0, 0, experiment.VerdictInvalid, "its clock shows nothing"},
+		"every arm reads 0":                       {0, 0, experiment.VerdictInvalid, "its clock is too coarse"},
 		"the other arm shows a step of 10 ms":     {0.01, 0, fixture.Inconclusive, "spans the bound"},
 		"the other arm shows a step of a hundred": {0.0001, 0, fixture.Go, "holds over"},
 	} {
@@ -235,8 +235,8 @@ func TestATimeThatAlwaysReadsZeroIsNotKnown(t *testing.T) {
 	}
 }
 
-// A histogram cannot tell what lies in one of its buckets apart: with one significant digit that is some six per cent.
-func TestTheBucketsOfAHistogramWidenItsIntervals(t *testing.T) {
+// A histogram does not distinguish values in one bucket, which is about six per cent wide with one significant digit.
+func TestHistogram_BucketsWidenIntervals(t *testing.T) {
 	t.Parallel()
 	coarse := func(values []float64, digits int) *record.Histogram {
 		h := hdrhistogram.New(1, 3_600_000_000_000, digits)
@@ -251,7 +251,7 @@ func TestTheBucketsOfAHistogramWidenItsIntervals(t *testing.T) {
 		}
 		return &record.Histogram{Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: h.TotalCount(), Data: string(encoded)}
 	}
-	// The candidate is slower by what a bucket of one digit hides.
+	// The candidate is slower by less than a bucket of one digit.
 	const slower = 1.014
 	for _, statistic := range []assayv1alpha1.Statistic{"p50", "p95", "median", "min", "max", "mean"} {
 		for digits, sure := range map[int]bool{1: false, 3: true} {
@@ -273,9 +273,9 @@ func TestTheBucketsOfAHistogramWidenItsIntervals(t *testing.T) {
 	}
 }
 
-// What a histogram counts as 0 is shorter than its unit, and by how much nobody knows: a program that counts whole seconds has not shown
-// that it takes less than 5 ms.
-func TestATimeOfZeroInAHistogramIsAsCoarseAsItsUnit(t *testing.T) {
+// A time of 0 in a histogram is shorter than its unit by an unknown amount. A program that counts whole seconds has not shown that it takes
+// less than 5 ms.
+func TestHistogram_TimeOfZeroHasStepOfItsUnit(t *testing.T) {
 	t.Parallel()
 	type edit = func(*fixture.RunSpec, *fixture.TemplateSpec)
 	level := func(statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, bound string) edit {
@@ -321,9 +321,9 @@ func TestATimeOfZeroInAHistogramIsAsCoarseAsItsUnit(t *testing.T) {
 	}
 }
 
-// TestNodesWithFewBlocksAreNodes counts wrong verdicts where the ratio depends on the node, and the truth is that over nodes: however the
+// TestNodes_WithFewBlocksCount counts wrong verdicts where the ratio depends on the node, and the truth is that over nodes: however the
 // blocks are shared among them, and whether or not each says where it ran.
-func TestNodesWithFewBlocksAreNodes(t *testing.T) {
+func TestNodes_WithFewBlocksCount(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
@@ -364,7 +364,7 @@ func TestNodesWithFewBlocksAreNodes(t *testing.T) {
 }
 
 // A percentile needs its samples of all nodes together. That a node has too few by itself must not hide that nodes differ.
-func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
+func TestPercentile_NodesWithFewSamples(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
@@ -405,8 +405,8 @@ func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
 	}
 }
 
-// A timeout bounds what goes by while a trial runs, in whatever unit. It bounds no CPU time: a trial that sleeps uses none.
-func TestATimeoutBoundsTheTimeThatGoesByAndNoOther(t *testing.T) {
+// A timeout bounds times during a trial, in every unit. It does not bound CPU time, because a sleeping trial uses none.
+func TestTimeout_CensorsElapsedTimesOnly(t *testing.T) {
 	t.Parallel()
 	timeout := func(l *analyzed.Run, arm string, every int) {
 		seen := 0
@@ -428,12 +428,12 @@ func TestATimeoutBoundsTheTimeThatGoesByAndNoOther(t *testing.T) {
 		arm    string
 		want   experiment.Verdict
 	}{
-		"a baseline that timed out did take as long":         {"process.wallTime", "old", fixture.Go},
-		"a candidate that did is slower":                     {"process.wallTime", "new", fixture.NoGo},
-		"a baseline that timed out used no CPU time for it":  {"process.cpuTime", "old", fixture.Inconclusive},
-		"a candidate that did has no CPU time to its name":   {"process.cpuTime", "new", fixture.Inconclusive},
-		"nor time in user mode":                              {"process.userTime", "old", fixture.Inconclusive},
-		"what a baseline reports of itself need not hold it": {"time", "old", fixture.Inconclusive},
+		"a baseline that timed out did take as long":        {"process.wallTime", "old", fixture.Go},
+		"a candidate that did is slower":                    {"process.wallTime", "new", fixture.NoGo},
+		"a baseline that timed out used no CPU time for it": {"process.cpuTime", "old", fixture.Inconclusive},
+		"a candidate that did has no CPU time to its name":  {"process.cpuTime", "new", fixture.Inconclusive},
+		"nor time in user mode":                             {"process.userTime", "old", fixture.Inconclusive},
+		"a baseline's own report need not include it":       {"time", "old", fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulatePair(t, 1, of(c.metric, "0.9"))

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Arms shows every metric of every arm at every point. An arm whose outputs are wrong has none.
+// Arms returns every metric of every arm at every point. An arm with wrong outputs has none.
 func Arms(d *Data, parity *selection.Parity) []analysis.ArmResult {
 	out := []analysis.ArmResult{}
 	for point := range d.Exp.Points {
@@ -46,8 +46,8 @@ type Ceiling struct {
 	Share float64
 }
 
-// BindingCeiling is the limit that the arm came closest to, of those that its processes measured and could compare themselves with; of
-// several as close the one reported first.
+// BindingCeiling returns the limit that the arm came closest to, among the limits that its processes measured with an achieved value. On a
+// tie it returns the one reported first.
 func (d *Data) BindingCeiling(c selection.Cell) *Ceiling {
 	var names []string
 	shares := map[string][]float64{}
@@ -97,12 +97,12 @@ func Phases(d *Data, parity *selection.Parity) []analysis.PhaseResult {
 // phasePrefix makes of the name of a phase that of a quantity; no metric has a space in its name.
 const phasePrefix = "phase "
 
-// ofPhase is the mean time of a phase as a quantity, which is read by a clock as any time is.
+// ofPhase returns the mean time of a phase as a quantity, which has a clock like any time.
 func ofPhase(c selection.Cell, phase string) Quantity {
 	return Quantity{c, phasePrefix + phase, experiment.StatisticMean}
 }
 
-// phaseTimes are the mean times that an attempt reports of a phase; of most there is one, or none.
+// phaseTimes returns the mean times that an attempt reports for a phase, mostly one or none.
 func phaseTimes(attempt *record.Attempt, name string) (out []float64) {
 	for _, phase := range attempt.Reported().Phases {
 		if average, samples := phase.Mean(); phase.Name == name && samples > 0 {
@@ -118,14 +118,14 @@ type PhaseSeries struct {
 	samples int
 }
 
-// A program names its phases as it likes, and in every trial otherwise if it likes that. So a cell has as many as one trial may report at
-// most, and where there are many cells as many as an analysis has room for: six in each of 4,096.
+// A program chooses the names of its phases, and may choose others in every trial. So the number of phases of a cell is limited to that of
+// one trial, and with many cells to the size limit of an analysis: six in each of 4,096.
 const (
 	mostPhases    = 64
 	mostAllPhases = 6 * 4096
 )
 
-// MostPhases is how many phases of a cell are shown: those that are reported first.
+// MostPhases returns the largest number of phases of a cell in the analysis, in the order of the reports.
 func (d *Data) MostPhases() int {
 	return max(1, min(mostPhases, mostAllPhases/max(1, len(d.Exp.Points)*len(d.Exp.Arms))))
 }

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 )
 
-func TestTheResultsShowWhatTheRunNames(t *testing.T) {
+func TestResults_IncludeEveryMetricAndArm(t *testing.T) {
 	t.Parallel()
 	shown := func(got *analysis.Analysis) string {
 		seen := map[string]bool{}
@@ -35,7 +35,7 @@ func TestTheResultsShowWhatTheRunNames(t *testing.T) {
 	if names := shown(got); names != "latency throughput process.peakMemory" {
 		t.Errorf("a gate names peak memory, and shown are %s", names)
 	}
-	// What every arm used is there in any case.
+	// The resource usage of every arm is always present.
 	if use := got.Usage.Processes; len(use) != 3 || use[0].Arm != "loop" || use[0].Used["peakMemory"] != 75497472 ||
 		use[0].Used["wallTime"] <= 0 {
 		t.Errorf("processes: %+v", use)

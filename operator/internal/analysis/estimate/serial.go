@@ -15,31 +15,30 @@ import (
 )
 
 const (
-	// minSeries is from how many blocks on dependence and skewness are looked for, and allowed for where it is declared.
+	// minSeries is the smallest number of blocks with tests for dependence and skewness, and with an interval for declared correlation.
 	minSeries = experiment.MinCorrelatedBlocks
-	// fewestCosines are how many of the slowest movements over a run count as slow at least, and carry the interval of a few
-	// dependent blocks.
+	// fewestCosines is the minimum number of cosines that count as slow, and that estimate the interval of few dependent blocks.
 	fewestCosines = 3
-	// unexplainedLevel and slowLevel are how surprising a slow movement must be, beside what trials explain and beside the
-	// quick movements, to count as dependence. They are no part of a verdict's level: a false alarm only widens an interval.
+	// unexplainedLevel and slowLevel are the significance levels of a slow movement against the spread between trials and against the fast
+	// movements. They are not part of a verdict's level, because a false alarm only widens an interval.
 	unexplainedLevel, slowLevel = 0.03, 0.1
-	// From manyBlocks on an interval of slow cosines still finds small effects, and less surprising movements count.
+	// With at least manyBlocks, an interval of slow cosines still detects small effects, so a weaker significance is enough.
 	manyBlocks                          = 20
 	manyUnexplainedLevel, manySlowLevel = 0.15, 0.3
 	// mostCorrelation is that of neighbouring blocks up to which the interval of many dependent blocks holds.
 	mostCorrelation = 0.85
-	// skewedErrors is from how many of its standard errors on a skewness counts. The end on its side moves out then, by what
-	// Johnson (1978, Journal of the American Statistical Association 73:536) shifts Student's interval by.
+	// skewedErrors is the significant skewness, in standard errors. The end on its side then moves out by the shift of Johnson (1978,
+	// Journal of the American Statistical Association 73:536).
 	skewedErrors = 2
 	// mostCosines bounds the cosines of an interval at a declared correlation (Müller 2014 uses twelve).
 	mostCosines = 12
 )
 
-// Spread is the variance of a block's number that its trials explain, with its degrees of freedom; zero when they do not show it.
+// Spread is the variance of a block's value that its trials explain, with its degrees of freedom; zero if blocks have single trials.
 type Spread struct{ variance, df float64 }
 
-// trialSpread is the variance of a block's mean, from the spread between the trials inside the blocks that have several. Blocks
-// that noise left one trial take part with what the others show.
+// trialSpread returns the variance of a block's mean, from the spread between the trials inside of the blocks that have several. Blocks
+// with one remaining trial use the spread of the others.
 func trialSpread(blocks map[string][]float64, logarithmic bool) Spread {
 	var within, df, share float64
 	for _, block := range inOrderOf(blocks) {
@@ -69,8 +68,8 @@ func (s Spread) plus(other Spread) Spread {
 	return Spread{sum, sum * sum / (s.variance*s.variance/s.df + other.variance*other.variance/other.df)}
 }
 
-// inRunOrder are the values in the order in which their blocks ran, node by node, the one with the first block before the others whatever
-// it is called and its clock says, and without what is the node's: how nodes differ is nodes.go's question.
+// inRunOrder returns the values in the order in which their blocks ran, node by node, minus the mean of their node. The node with the first
+// block is first, independent of its name and clock. nodes.go covers the differences between nodes.
 func (d *Data) inRunOrder(values map[string]float64) []float64 {
 	blocks := inOrderOf(values)
 	sum, count, turn := map[string]float64{}, map[string]float64{}, map[string]int{}
@@ -92,7 +91,7 @@ func (d *Data) inRunOrder(values map[string]float64) []float64 {
 	return out
 }
 
-// inTimeOrder are the values in the order in which their blocks ran, without their mean.
+// inTimeOrder returns the values in the order in which their blocks ran, minus their mean.
 func (d *Data) inTimeOrder(values map[string]float64) []float64 {
 	blocks := inOrderOf(values)
 	slices.SortStableFunc(blocks, func(a, b string) int { return d.started[a].Compare(d.started[b]) })
@@ -104,18 +103,18 @@ func (d *Data) inTimeOrder(values map[string]float64) []float64 {
 	return out
 }
 
-// FewForCorrelation says that a figure rests on fewer blocks than it takes to allow for the correlation that the design declares: its
-// interval is that of blocks which do not depend on each other. It is empty where it does not.
+// FewForCorrelation describes a figure with too few blocks for the declared correlation, so that its interval assumes independent blocks.
+// It returns "" otherwise.
 func (d *Data) FewForCorrelation(blocks int) string {
 	rho := d.Exp.Plan.Design.BlockCorrelation
 	if rho == 0 || blocks >= experiment.MinCorrelatedBlocks {
 		return ""
 	}
-	return fmt.Sprintf("it rests on %s, and to allow for the correlation of %g that spec.design.blockCorrelation declares takes at least %d",
+	return fmt.Sprintf("it has %s, and the correlation of %g in spec.design.blockCorrelation needs at least %d",
 		quantity.Count(blocks, "block"), rho, experiment.MinCorrelatedBlocks)
 }
 
-// serially looks at the blocks' values over time and widens the interval for what it finds or is configured to expect.
+// serially tests the values of the blocks over time and widens the interval for detected or declared dependence and for skewness.
 func (d *Data) serially(found Inference, values map[string]float64, within Spread) Inference {
 	series := d.inRunOrder(values)
 	n := float64(len(series))
@@ -125,7 +124,7 @@ func (d *Data) serially(found Inference, values map[string]float64, within Sprea
 	center, shape := found.Scale(found.Value), &analysis.BlockSeries{}
 	rho := d.Exp.Plan.Design.BlockCorrelation
 	if rho > 0 {
-		// What is declared is not taken for what nodes differ by: it is in the numbers as they are, one after the other, whichever node ran them.
+		// A declared correlation applies to the values in time order over all nodes, without removing the means of the nodes.
 		shape.Dependent, found.Series = true, shape
 		declared := declaredCosines(len(series), rho, d.GateConfidence)
 		variance := stats.Mean(cosineVariances(d.inTimeOrder(values))[:declared.cosines])
@@ -160,14 +159,14 @@ func (d *Data) serially(found Inference, values map[string]float64, within Sprea
 	return found.At(d.Confidence)
 }
 
-// slowCosines are how many of the movements over so many blocks count as slow: the more blocks, the more of them lie below what
-// blocks remember, and the surer they show it (the rule 0.41 n^(2/3) of Lazarus et al. 2018).
+// slowCosines returns the number of cosines over n blocks that count as slow. It grows with n, by the rule 0.41 n^(2/3) of Lazarus et al.
+// (2018).
 func slowCosines(n int) int {
 	return max(fewestCosines, int(0.41*math.Pow(float64(n), 2.0/3)))
 }
 
-// cosinesOfDependent are the cosines that carry the interval of blocks that were found to depend on each other: the slowest three as they
-// are, or those that hold up to mostCorrelation where these are narrower, which they are from some fifty blocks on.
+// cosinesOfDependent selects the cosines for the interval of dependent blocks: the slowest three, or the cosines that hold up to
+// mostCorrelation if their interval is narrower, from about fifty blocks on.
 func cosinesOfDependent(n int, confidence float64) cosineChoice {
 	few, many := cosineChoice{fewestCosines, 1, fewestCosines}, declaredCosines(n, mostCorrelation, confidence)
 	if few.width(confidence) <= many.width(confidence) {
@@ -176,8 +175,8 @@ func cosinesOfDependent(n int, confidence float64) cosineChoice {
 	return many
 }
 
-// slowMovement reports whether the series moves slowly, more than trials explain and more than it moves quickly. Where blocks
-// hold a single trial of an arm, only the second can be asked, and must then be answered surely.
+// slowMovement reports whether the slow movements of the series exceed the variance that trials explain and its fast movements. For blocks
+// with a single trial of an arm only the second test is possible, at a stricter level.
 func slowMovement(cosines []float64, slowest int, within Spread) bool {
 	slow, quick := stats.Mean(cosines[:slowest]), stats.Mean(cosines[slowest:])
 	df := float64(slowest)
@@ -193,7 +192,7 @@ func slowMovement(cosines []float64, slowest int, within Spread) bool {
 	return stats.FTail(slow/quick, df, float64(len(cosines)-slowest)) < level
 }
 
-// autocorrelation of neighbours in a series with mean zero, which few blocks underestimate.
+// autocorrelation returns the lag-1 autocorrelation of a series with mean zero, corrected for the bias of few blocks.
 func autocorrelation(series []float64, square float64) float64 {
 	var product float64
 	for i := range series[1:] {
@@ -218,8 +217,8 @@ func skewnessError(n float64) float64 {
 	return math.Sqrt(6 * n * (n - 1) / ((n - 2) * (n + 1) * (n + 3)))
 }
 
-// cosineVariances takes a series apart into movements, the slowest first. Each is an estimate of the variance that a mean of
-// independent blocks rests on; where blocks depend on each other the slowest ones are the least wrong (equal-weighted cosines:
+// cosineVariances decomposes a series into cosines, the slowest first. Each estimates the variance of a mean of independent blocks; for
+// dependent blocks the slowest ones have the smallest bias (equal-weighted cosines:
 // Lazarus, Lewis, Stock and Watson 2018, Journal of Business & Economic Statistics 36:541).
 func cosineVariances(series []float64) []float64 {
 	// Each is 4 sum(value[i] cos(pi j (i + 1/2) / n)).
@@ -236,21 +235,21 @@ func cosine(j, i int, n float64) float64 {
 	return math.Cos(math.Pi * float64(j) * (float64(i) + 0.5) / n)
 }
 
-// cosineChoice is how many cosines carry an interval, by how much their mean falls short of the variance of the mean, and the
-// degrees of freedom that it has.
+// cosineChoice is the number of cosines of an interval, the correction of their mean to the variance of the mean, and its degrees of
+// freedom.
 type cosineChoice struct {
 	cosines       int
 	inflation, df float64
 }
 
-// width is that of the interval, in standard errors of independent blocks.
+// width returns the width of the interval, in standard errors of independent blocks.
 func (c cosineChoice) width(confidence float64) float64 {
 	return stats.StudentQuantile((1+confidence)/2, c.df) * math.Sqrt(c.inflation)
 }
 
-// declaredCosines chooses the cosines that make the narrowest interval at a correlation. Their mean is corrected for what it falls
-// short of in an AR(1) process with that correlation, and has the degrees of freedom of Satterthwaite (1946, Biometrics Bulletin
-// 2:110), as they are not equal there. So the interval holds its level up to the correlation (inference under bounded
+// declaredCosines selects the cosines with the narrowest interval at a correlation. Their mean is corrected for its bias in an AR(1)
+// process with that correlation, and has the degrees of freedom of Satterthwaite (1946, Biometrics Bulletin
+// 2:110), because they are not equal there. So the interval holds its level up to the correlation (inference under bounded
 // persistence: Müller 2014, Journal of Business & Economic Statistics 32:311).
 func declaredCosines(n int, rho, confidence float64) cosineChoice {
 	weights := make([]float64, n)

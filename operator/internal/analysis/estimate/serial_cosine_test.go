@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheFastTransformIsTheSumOfCosines compares with the definition.
-func TestTheFastTransformIsTheSumOfCosines(t *testing.T) {
+// TestCosineVariances_EqualDirectSum compares with the definition.
+func TestCosineVariances_EqualDirectSum(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := 2; n < 130; n++ {
 		series := make([]float64, n)

@@ -11,7 +11,7 @@ import (
 
 // Blocks that depend on each other have an interval that holds, and no wider one than it takes: three movements carry that of a few
 // blocks, and would make that of many 2.6 times as wide as if the blocks were independent.
-func TestAnIntervalOfDependentBlocks(t *testing.T) {
+func TestSerial_IntervalOfDependentBlocks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
@@ -49,7 +49,7 @@ func TestAnIntervalOfDependentBlocks(t *testing.T) {
 	}
 }
 
-func TestMoreBlocksHaveMoreSlowMovements(t *testing.T) {
+func TestSerial_SlowCosinesGrowWithBlocks(t *testing.T) {
 	for blocks, want := range map[int]int{minSeries: 3, 10: 3, 30: 3, 60: 6, 150: 11, 200: 14} {
 		if got := slowCosines(blocks); got != want {
 			t.Errorf("%d of %d blocks' movements count as slow, want %d", got, blocks, want)

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// PerBlock are the trial statistics of a quantity by block, and how many samples they rest on.
+// PerBlock returns the trial statistics of a quantity by block.
 func (d *Data) PerBlock(q Quantity) map[string][]float64 {
 	if known, ok := d.series[q]; ok {
 		return known
@@ -35,12 +35,12 @@ func (d *Data) samples(c selection.Cell, metric string) int {
 	return int(count)
 }
 
-// without explains that a quantity is not known of any trial that counts.
+// without describes a quantity without a value in any trial that counts.
 func (d *Data) without(q Quantity) string {
 	n := len(d.Trials[q.Cell])
 	text := fmt.Sprintf("%s has no value in any of the %d trials of arm %s that count", q.Metric, n, d.Exp.Arms[q.Arm].Name)
 	if role, quantity := record.FindProcessQuantity(q.Metric); n > 0 && quantity != nil && quantity.Unit == "By" && role == "" {
-		text += "; of a process that uses less memory than the runner no peak is known"
+		text += "; the peak of a process with less memory than the runner is unknown"
 	}
 	return text
 }
@@ -52,7 +52,7 @@ func noRatio(metric string, groups ...map[string][]float64) string {
 		"with AtMost or AtLeast", metric, bad, all)
 }
 
-// notPositive counts the values that have no logarithm, and all.
+// notPositive counts the values without a logarithm, and all values.
 func notPositive(groups ...map[string][]float64) (bad, all int) {
 	for _, group := range groups {
 		for _, values := range group {

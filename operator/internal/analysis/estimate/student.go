@@ -13,10 +13,9 @@ import (
 
 // studentInference is the mean of one number per block, with Student's interval.
 //
-// Why Student and not a bootstrap, a trimmed mean or ranks: docs/methodology/calibration.md has the comparison, and "calibrate
-// estimators" prints it again. Student's interval is exact for normal blocks and errs on the careful side for heavy tails and
-// outliers. Its weakness is skewness, and the logarithm of a ratio of two arms that differ only by a factor is symmetric
-// whatever the noise is, because exchanging the arms of a block changes its sign.
+// docs/methodology/calibration.md compares it with a bootstrap, a trimmed mean and ranks, and "calibrate estimators" repeats that.
+// Student's interval is exact for normal blocks and conservative for heavy tails and outliers. Its weakness is skewness, and the logarithm
+// of a ratio of two arms that differ only by a factor is symmetric for any noise, because exchanging the arms of a block changes its sign.
 func studentInference(byBlock map[string]float64, confidence float64, logarithmic bool) Inference {
 	out := Inference{logarithmic: logarithmic, Blocks: len(byBlock)}
 	if out.Blocks == 0 {
@@ -48,7 +47,7 @@ func (i *Inference) student(center float64) {
 	i.Tail = func(bound float64) float64 { return stats.DistanceTail(math.Abs(scale(bound)-center), se, df) }
 }
 
-// inOrder are the values of the blocks in the order of their names, so that sums are the same every time.
+// inOrder returns the values of the blocks in the order of their names, so that sums are deterministic.
 func inOrder(byBlock map[string]float64) []float64 {
 	values := make([]float64, 0, len(byBlock))
 	for _, block := range inOrderOf(byBlock) {
@@ -99,7 +98,7 @@ func (d *Data) OverBlocks(values map[string]float64, within Spread, logarithmic,
 	return d.serially(found, values, within)
 }
 
-// BlockMeans is one number per block: the mean of its trials.
+// BlockMeans returns the mean of the trials of each block.
 func BlockMeans(blocks map[string][]float64, logarithmic bool) map[string]float64 {
 	out := make(map[string]float64, len(blocks))
 	for block, values := range blocks {
@@ -108,7 +107,7 @@ func BlockMeans(blocks map[string][]float64, logarithmic bool) map[string]float6
 	return out
 }
 
-// scaled are the logarithms of values, or the values.
+// scaled returns the logarithms of values, or the values.
 func scaled(values []float64, logarithmic bool) []float64 {
 	if !logarithmic {
 		return values

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// axisWarnings name sweep axes that change nothing measurable: in no metric of any arm, between neighbouring values and
-// between the first and the last. Such a knob is not connected, or the sweep does not reach where it matters.
+// axisWarnings names sweep axes without a measurable effect on any metric of any arm, between neighbouring values and between the first
+// and the last. Such a parameter is not connected, or its effect lies outside of the sweep.
 func axisWarnings(d *estimate.Data) []string {
 	if d.Exp.Plan.Sweep == nil {
 		return nil
@@ -43,7 +43,7 @@ func axisWarnings(d *estimate.Data) []string {
 	return out
 }
 
-// axisPairs are pairs of points that differ in one axis only: neighbours along it, and its two ends.
+// axisPairs returns the pairs of points that differ in one axis only: neighbours along it, and its two ends.
 func axisPairs(d *estimate.Data, axis string) [][2]int {
 	lines := map[string][]int{}
 	var names []string
@@ -74,7 +74,7 @@ func axisPairs(d *estimate.Data, axis string) [][2]int {
 
 // pointsDiffer compares one quantity of one arm at two points, block by block.
 func pointsDiffer(d *estimate.Data, q estimate.Quantity, other int, level float64) (compared, differ bool) {
-	// A percentile has no value per trial; the median shows as well whether the point matters.
+	// A percentile has no value per trial; the median shows an effect of the point too.
 	if experiment.Percentiles[q.Statistic] != 0 {
 		q.Statistic = "median"
 	}

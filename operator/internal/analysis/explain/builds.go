@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis/trial"
 )
 
-// buildWarnings name arms whose trials did not all run one build, as reported by the program, and builds that an arm lists as several
-// and that are one file. Two builds of one source differ in layout and so in speed. An arm that mixes them without listing them
+// buildWarnings names arms whose trials did not all run one build, as reported by the program, and listed builds of an arm with the same
+// executable. Two builds of one source differ in layout and so in speed. An arm that mixes them without listing them
 // compares layouts as well.
 func buildWarnings(d *estimate.Data) []string {
 	var out []string
@@ -39,7 +39,7 @@ func buildWarnings(d *estimate.Data) []string {
 	return out
 }
 
-// sameBuilds names the builds of an arm that executed the same program: they count as one.
+// sameBuilds names the builds of an arm that executed the same program, because they count as one.
 func sameBuilds(d *estimate.Data, arm int) []string {
 	builds := map[string][]string{}
 	for point := range d.Exp.Points {

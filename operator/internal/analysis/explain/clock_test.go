@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 )
 
-// TestACoarseClockIsNamed has a program that is twice as slow by a clock with steps of its own time: no block would tell.
-func TestACoarseClockIsNamed(t *testing.T) {
+// The program is twice as slow, and the steps of its clock are as long as its time, so that no block shows it.
+func TestClockWarning_CoarseClockIsReported(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "not-slower", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
 	found := analyzed.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, func(spec *fixture.RunSpec) { spec.Gates = []assayv1alpha1.Gate{gate} },
 		func(arm string, _ int) float64 {

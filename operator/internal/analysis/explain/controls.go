@@ -28,7 +28,7 @@ func controlWarnings(controls []analysis.ControlResult, gates []analysis.GateRes
 				continue
 			}
 			if math.Abs(math.Log(c.Estimate.Value)) >= math.Abs(math.Log(gate.Estimate.Value)) {
-				out = append(out, fmt.Sprintf("the effect of %s on %s at %s (%s) is no larger than that of no change at all (%s of the null arm)",
+				out = append(out, fmt.Sprintf("the effect of %s on %s at %s (%s) is no larger than that without a change (%s of the null arm)",
 					gate.Candidate, gate.Metric, analysis.PointName(gate.Point), analysis.Describe(gate.Estimate), analysis.Describe(c.Estimate)))
 			}
 		}
@@ -71,8 +71,8 @@ func nodeWarnings(ratios []analysis.RatioResult, confidence float64) []string {
 // aloneLevel is how surprising the single block of a second node must be before a warning names it, over all ratios of a run.
 const aloneLevel = 0.05
 
-// aloneApart reports whether, of two nodes, one has a single block that lies where a further block of the other would not, by the
-// prediction interval of Student's: the difference of one more block and a mean of n has the root of n + 1 times the mean's error.
+// aloneApart reports whether, of two nodes, one has a single block outside of Student's prediction interval for a further block of the
+// other. The difference between one more block and a mean of n blocks has sqrt(n+1) times the error of the mean.
 func aloneApart(nodes []analysis.NodeResult, confidence, level float64) bool {
 	if len(nodes) != 2 {
 		return false

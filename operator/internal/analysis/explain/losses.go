@@ -38,7 +38,7 @@ func lossWarnings(d *estimate.Data) []string {
 	return out
 }
 
-// changedWarnings name the arms that were not one program throughout the run, also where no gate looks at them.
+// changedWarnings names the arms whose program changed during the run, also those without a gate.
 func changedWarnings(d *estimate.Data) []string {
 	var out []string
 	for _, arm := range slices.Sorted(maps.Keys(d.Chosen.Changed)) {
@@ -48,8 +48,8 @@ func changedWarnings(d *estimate.Data) []string {
 	return out
 }
 
-// unfinishedWarnings name the trials that were begun and of whose end nothing is known, by arm. An arm with many more than the others
-// may have had a hand in it.
+// unfinishedWarnings names the trials that started without a recorded end, by arm. An arm with many more than the others may have caused
+// it.
 func unfinishedWarnings(exp *experiment.Experiment, unfinished []selection.Unfinished) []string {
 	if len(unfinished) == 0 {
 		return nil
@@ -66,7 +66,6 @@ func unfinishedWarnings(exp *experiment.Experiment, unfinished []selection.Unfin
 	for _, arm := range slices.Sorted(maps.Keys(arms)) {
 		parts = append(parts, fmt.Sprintf("%d of arm %s", arms[arm], arm))
 	}
-	return []string{fmt.Sprintf("trials started and nothing is known of their end (%s), the first %s: their pods or nodes were lost, or a "+
-		"trial ended what ran it; "+
-		"another execution of %d of them ended", strings.Join(parts, ", "), unfinished[0].ID, repeated)}
+	return []string{fmt.Sprintf("trials started without a recorded end (%s), the first %s; their pods or nodes were lost, or a trial "+
+		"killed its runner; another execution of %d of them ended", strings.Join(parts, ", "), unfinished[0].ID, repeated)}
 }

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestBlocksThatMayRunAgain(t *testing.T) {
+func TestLost_BlocksToRepeat(t *testing.T) {
 	cases := map[string]struct {
 		policy assayv1alpha1.ViolationPolicy
 		damage func(*record.Attempt) bool
@@ -26,7 +26,7 @@ func TestBlocksThatMayRunAgain(t *testing.T) {
 		"an arm that failed has its result":             {"", fate("w000-b0002", "loop", record.Failed), nil, 0, 0},
 		"a noisy block":                                 {"", noisyBlock("w000-b0001"), nil, 1, 0},
 		"a noisy block that is to be left out":          {assayv1alpha1.ViolationInvalid, noisyBlock("w000-b0001"), nil, 0, 0},
-		"a lost one counts all the same":                {assayv1alpha1.ViolationInvalid, fate("w000-b0002", "loop", record.NotStarted), nil, 1, 0},
+		"a lost one still counts":                       {assayv1alpha1.ViolationInvalid, fate("w000-b0002", "loop", record.NotStarted), nil, 1, 0},
 		"a block that was cut short in its first trial": {"", upTo("w000-b0002", "w000-b0002-s00001"), nil, 1, 1},
 		"a block that was cut short in its last trial":  {"", upTo("w000-b0002", "w000-b0002-s00023"), nil, 0, 1},
 		"a block of which programs ended an execution, and the next one was cut short": {

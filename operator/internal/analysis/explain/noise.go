@@ -18,7 +18,7 @@ import (
 func noiseWarnings(exp *experiment.Experiment, found selection.Noise) []string {
 	var out []string
 	if found.Passed > 0 {
-		out = append(out, fmt.Sprintf("%d of %d trials ran beyond a noise limit and are used all the same, since environment.onViolation "+
+		out = append(out, fmt.Sprintf("%d of %d trials ran beyond a noise limit and are used, because environment.onViolation "+
 			"is Warn: %s",
 			found.Passed, found.Trials, byKind(found.Beyond, noise.Kind.Rejects)))
 	}
@@ -42,7 +42,7 @@ func noiseWarnings(exp *experiment.Experiment, found selection.Noise) []string {
 // differ marks an arm whose count chance does not explain.
 const differ = "unlike the baseline"
 
-// byArm lists the counts of all arms, and names those in which it happens at another rate than in the baseline.
+// byArm lists the counts of all arms, and marks those whose rate differs from the baseline's.
 func byArm(found *selection.Noise, exp *experiment.Experiment, count func(arm *analysis.ArmNoise) int) string {
 	var parts []string
 	baseline := exp.Baseline()

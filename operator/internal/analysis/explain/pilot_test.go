@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 )
 
-// What a pilot of ten blocks says is what the run then takes, on average.
-func TestAPilotForetellsTheRun(t *testing.T) {
+// The number of blocks that a pilot of ten blocks predicts is that of the run, on average.
+func TestExpected_PilotPredictsBlocksOfTheRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Precision is how many blocks a gate on times needs, if estimate and spread stay as they are.
+// Precision estimates the number of blocks that a gate on times needs, for the present estimate and spread.
 type Precision struct {
 	Gate      string `json:"gate"`
 	Candidate string `json:"candidate"`
@@ -20,12 +20,12 @@ type Precision struct {
 	HalfWidth *float64 `json:"halfWidth,omitempty"`
 	// Wanted is the half width to reach; nil where the design wants no precision, and a decision counts.
 	Wanted *float64 `json:"wanted,omitempty"`
-	// Needed are the blocks in all; nil where no number of them would do, or nothing can be said yet.
+	// Needed is the total number of blocks; nil if no number is enough, or without an interval.
 	Needed *int `json:"needed,omitempty"`
 }
 
-// Precisions are those of the gates on times, in the order of the gates: to the half width that design.stop asks for, or without
-// it to a decision at the distance that was seen.
+// Precisions returns the precision of each gate on times, in the order of the gates. The goal is the half width of design.stop, or without
+// it a decision at the observed distance from the bound.
 func Precisions(exp *experiment.Experiment, gates []analysis.GateResult) []Precision {
 	var wanted *float64
 	if stop := exp.Plan.Design.Stop; stop != nil {
@@ -56,8 +56,8 @@ func precision(g *analysis.GateResult, wanted *float64) Precision {
 	return out
 }
 
-// reach is the half width of a gate's interval and how narrow it has to become, on the scale of logarithms where all is positive, as the
-// intervals are; false where nothing can be said yet.
+// reach returns the half width of a gate's interval and the half width to reach, as logarithms if all values are positive. It returns
+// false without an interval of enough blocks.
 func reach(g *analysis.GateResult, wanted *float64) (half, distance float64, known bool) {
 	e := g.Estimate
 	if e == nil || e.Low == nil || e.High == nil || e.Value == 0 || g.Bound == nil || e.Blocks < stats.MinBlocks {
@@ -76,7 +76,7 @@ func reach(g *analysis.GateResult, wanted *float64) (half, distance float64, kno
 	return half, distance, true
 }
 
-// unitsOf is how much one of a half width is of the spread of blocks.
+// unitsOf returns the factor from a half width to the standard deviation of blocks.
 func unitsOf(g *analysis.GateResult) float64 {
 	n := float64(g.Estimate.Blocks)
 	return math.Sqrt(n) / stats.StudentQuantile((1+g.Confidence)/2, n-1)
@@ -86,8 +86,8 @@ func unitsOf(g *analysis.GateResult) float64 {
 // costs a quantile of Student's distribution in every reconcile that shows the run.
 const mostKinds = 100
 
-// Expected is how many blocks the Blocking gates need in all, the one that needs most; nil where that is not known of any or one of
-// them needs more than anybody will run.
+// Expected returns the largest total number of blocks that a Blocking gate needs; nil if it is unknown for a gate or beyond the limit of
+// stats.BlocksWithin.
 func Expected(exp *experiment.Experiment, gates []analysis.GateResult) *int {
 	var wanted *float64
 	if stop := exp.Plan.Design.Stop; stop != nil {
@@ -98,7 +98,7 @@ func Expected(exp *experiment.Experiment, gates []analysis.GateResult) *int {
 		confidence float64
 	}
 	type hardest struct{ spread, distance float64 }
-	// Of gates with as many blocks and one confidence the one needs most whose blocks spread most for its distance.
+	// Among gates with the same blocks and confidence, the one with the largest ratio of spread to distance needs most.
 	kinds, units := map[kind]hardest{}, map[kind]float64{}
 	for i := range gates {
 		g := &gates[i]
@@ -134,18 +134,18 @@ func Expected(exp *experiment.Experiment, gates []analysis.GateResult) *int {
 	return most
 }
 
-// ExpectedText describes in a line how far the wanted precision is; empty where that is unknown.
+// ExpectedText describes in one line the blocks and the time to the wanted precision; "" if they are unknown.
 func ExpectedText(exp *experiment.Experiment, found *analysis.Analysis) string {
 	needed := Expected(exp, found.Gates)
 	if needed == nil {
 		return ""
 	}
-	what := "a decision at the effect found"
+	goal := "a decision at the effect found"
 	if stop := exp.Plan.Design.Stop; stop != nil {
-		what = "half widths of " + quantity.InPercent(stop.RelativeHalfWidth) + "%"
+		goal = "half widths of " + quantity.InPercent(stop.RelativeHalfWidth) + "%"
 	}
 	more := max(0, *needed-found.ValidBlocks)
-	text := fmt.Sprintf("%s: about %d blocks in all, %d more", what, *needed, more)
+	text := fmt.Sprintf("%s: about %d blocks in all, %d more", goal, *needed, more)
 	if used := found.Usage; used != nil && used.Blocks > 0 {
 		seconds := stats.Round(used.BlockSeconds / float64(used.Blocks))
 		text += ", " + quantity.Decimals(seconds*float64(more)/60, 1) + " minutes on one node"

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-func TestHowManyBlocksAGateNeeds(t *testing.T) {
+func TestPrecision_BlocksOfAGate(t *testing.T) {
 	// The interval of n blocks whose differences have a standard deviation of 2 %.
 	of := func(value, bound float64, n int) analysis.GateResult {
 		half := stats.StudentQuantile(0.9975, float64(n-1)) * 0.02 / math.Sqrt(float64(n))
@@ -59,8 +59,8 @@ func TestHowManyBlocksAGateNeeds(t *testing.T) {
 	}
 }
 
-// What the blocks of all gates come to is that of the gate that needs most, however many there are.
-func TestHowManyBlocksManyGatesNeed(t *testing.T) {
+// The total is that of the gate that needs most, for any number of gates.
+func TestExpected_BlocksOfManyGates(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 3))
 	exp := &experiment.Experiment{}
 	draw := func(kinds int) (gates []analysis.GateResult) {
@@ -91,7 +91,7 @@ func TestHowManyBlocksManyGatesNeed(t *testing.T) {
 			t.Errorf("%v blocks, want %v", got, want)
 		}
 	}
-	// Somebody else may have written the analysis, and the operator shows it.
+	// The analysis is untrusted, and the operator shows it.
 	var many []analysis.GateResult
 	for len(many) < 40_000 {
 		many = append(many, draw(30_000)...)

@@ -12,17 +12,16 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// A ranking that holds at one size of the problem and turns round at another is the commonest way for a benchmark to mislead:
-// the claim is true where it was measured, and false where it is used.
+// A ranking of arms may reverse between two sizes of the problem. A claim measured at one size is then false at the size of its use.
 
-// lead is by how much one thing takes more than another at a point, as a logarithm.
+// lead is the logarithm of the ratio of two quantities at a point, with its interval.
 type lead struct {
 	point     int
 	value     float64
 	low, high float64
 }
 
-// turn finds the strongest lead in either direction among those that exclude a tie; false when the ranking never turns.
+// turn finds the strongest lead in either direction among those that exclude a tie; false if the ranking never reverses.
 func turn(leads []lead) (ahead, behind lead, turns bool) {
 	for _, l := range leads {
 		if l.low > 0 && l.value > ahead.value {
@@ -89,14 +88,14 @@ func armRankingWarnings(d *estimate.Data, parity *selection.Parity) []string {
 					d.Exp.Arms[second].Name, d.Exp.Arms[first].Name, metric.Name, d.Exp.Arms[second].Name,
 					quantity.Format(math.Exp(ahead.value), quantity.Times), analysis.PointName(d.Exp.Points[ahead.point].Key),
 					quantity.Format(math.Exp(behind.value), quantity.Times), analysis.PointName(d.Exp.Points[behind.point].Key)))
-				break // The other metrics mostly say the same in other words.
+				break // The other metrics are mostly correlated with this one.
 			}
 		}
 	}
 	return out
 }
 
-// phaseRankingWarnings name, for every arm, the pair of phases whose order turns round most.
+// phaseRankingWarnings names, for every arm, the pair of phases whose order reverses most.
 func phaseRankingWarnings(d *estimate.Data) []string {
 	var out []string
 	for arm := range d.Exp.Arms {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestRankings(t *testing.T) {
+func TestRankingWarnings_ReversedOrder(t *testing.T) {
 	turning := func(point record.Point, arm string) float64 {
 		seconds := fixture.ScanSeconds(point, "loop")
 		switch {
@@ -71,7 +71,7 @@ func TestRankings(t *testing.T) {
 	}
 }
 
-func TestAnArmThatRanTwoBuildsRaisesAWarning(t *testing.T) {
+func TestBuildWarnings_TwoBuildsAreReported(t *testing.T) {
 	l := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates())
 	l.LastOf("fused-m4r").Result.Workload.Version = "0.2.0"
 	if warnings := strings.Join(l.Analyze().Warnings, "\n"); !strings.Contains(warnings, "the trials of arm fused-m4r ran 2 builds") {

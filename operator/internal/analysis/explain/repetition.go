@@ -72,8 +72,7 @@ func Lost(d *estimate.Data, evidence record.Evidence) Repetition {
 	return out
 }
 
-// isCut reports whether a trial of a block that began has no attempt at all: unless programs ended all of its executions, its pod or node
-// was lost before.
+// isCut reports whether a trial of a started block has no attempt. Unless programs ended all of its executions, its pod or node was lost.
 func isCut(block record.Block, ended map[string]bool) bool {
 	for slot := range block.Order {
 		if !ended[record.TrialName(block.ID, slot, false)] {
@@ -83,8 +82,8 @@ func isCut(block record.Block, ended map[string]bool) bool {
 	return false
 }
 
-// settled are the blocks of every cell that need no further look: measured, or disturbed where the run wants disturbed
-// trials left out and not repeated.
+// settled returns the blocks of every cell that are not repeated: measured blocks, and disturbed blocks in a run that leaves disturbed
+// trials out without a retry.
 func settled(d *estimate.Data) map[selection.Cell]map[string]bool {
 	out := map[selection.Cell]map[string]bool{}
 	for c, blocks := range d.Measured {

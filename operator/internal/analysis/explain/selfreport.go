@@ -16,12 +16,11 @@ import (
 // process. These warnings do not depend on the program's cooperation.
 
 const (
-	// clockSlack is how much longer than its process a time may seem because two clocks were read, and tickSlack by how many seconds
-	// CPU time may differ where a kernel counts it in ticks of 100 Hz.
+	// clockSlack is the factor by which a time may exceed that of its process because two clocks were read. tickSlack is the error of CPU
+	// time in seconds on a kernel that counts it in ticks of 100 Hz.
 	clockSlack = 1.01
 	tickSlack  = 0.01
-	// overlapping is how many samples may be under way at a time in a program that does not say how many threads it has: more than
-	// most have.
+	// overlapping is the allowed number of concurrent samples of a program that does not report its threads. Most have fewer.
 	overlapping = 10
 	// leastSaving is the share of the process's wall time that the reported saving must make up to be looked for there.
 	leastSaving = 0.2
@@ -95,21 +94,21 @@ func contradicts(d *estimate.Data, attempt *record.Attempt, name string, scale f
 		inSeconds(wall), how)
 }
 
-// inSeconds writes times that are read beside each other in one unit.
+// inSeconds formats times in seconds, so that times in one sentence share a unit.
 func inSeconds(value float64) string { return quantity.Plain(value, 4) + " s" }
 
-// threadsOf is how many samples a program can have under way at a time, and whether it says so.
+// threadsOf returns the number of concurrent samples of a program, and whether the program reports it.
 func threadsOf(attempt *record.Attempt) (threads float64, known bool) {
 	switch threads := attempt.Reported().Effective["threads"].(type) {
 	case float64:
 		return max(1, threads), true
-	case int64: // As the strict decoding leaves whole numbers.
+	case int64: // Strict decoding returns whole numbers as int64.
 		return max(1, float64(threads)), true
 	}
 	return overlapping, false
 }
 
-// cpuSeconds are those that the runner read of all processes of a trial; nil unless it read them of each.
+// cpuSeconds returns the CPU time that the runner read for all processes of a trial; nil if a process has no reading.
 func cpuSeconds(attempt *record.Attempt) *float64 {
 	sum := 0.0
 	add := func(used *record.Resources) bool {
@@ -154,7 +153,7 @@ func savingWarnings(d *estimate.Data, arm int, metric string, scale float64) []s
 		}
 		return []string{fmt.Sprintf(
 			"arm %s reports%s %s of %s in all where %s reports %s, and by the runner's clock its processes took %s against %s: "+
-				"what it claims to save is spent outside what it measures, or is not saved",
+				"the reported saving is spent outside the measured time, or does not exist",
 			d.Exp.Arms[arm].Name, where, inSeconds(own.sum), metric, d.Exp.Arms[baseline].Name, inSeconds(theirs.sum), inSeconds(own.wall),
 			inSeconds(theirs.wall))}
 	}

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestWhatAProgramSaysIsSetAgainstTheClock(t *testing.T) {
+func TestSelfReport_ComparedWithWallTime(t *testing.T) {
 	exp := &experiment.Experiment{
 		Points: []record.Point{{}}, Arms: []record.Arm{{Name: "loop", Baseline: true}, {Name: "new"}},
 		Plan: experiment.Plan{Metrics: []experiment.Metric{{Name: "latency", Unit: "ms"}}},
@@ -30,17 +30,17 @@ func TestWhatAProgramSaysIsSetAgainstTheClock(t *testing.T) {
 		baseline, candidate *record.Attempt
 		want                string // Empty: nothing is said.
 	}{
-		"an honest gain is gone from the wall time":               {trial(1.1, 500, 500), trial(0.6, 250, 250), ""},
-		"a gain that the clock did not see":                       {trial(1.1, 500, 500), trial(1.1, 250, 250), "spent outside what it measures, or is not saved"},
-		"a small gain drowns in the rest of the process":          {trial(10, 500, 500), trial(10, 250, 250), ""},
-		"clients side by side take less than their sum":           {trial(0.6, 500, 500), trial(0.6, 250, 250), ""},
-		"another number of samples is another amount of work":     {trial(1.1, 500, 500), trial(1.1, 250), ""},
-		"one sample is longer than the process":                   {trial(1.1, 500, 500), trial(0.2, 250, 10), "arm new contradicts the runner's readings in 1 trials: pod/t reports a latency of 0.25 s and its process lived 0.2 s by the runner's clock"},
-		"one value is longer than the process":                    {value(1, 500), value(1, 1500), "reports a latency of 1.5 s and its process lived 1 s"},
-		"values of processes that lived longer":                   {value(1, 500), value(1, 250), ""},
-		"a sample as long as the process, by a clock of its own":  {trial(1.1, 500), trial(0.5, 500.5), ""},
-		"a slower candidate has nothing to explain":               {trial(1.1, 500, 500), trial(2.1, 1000, 1000), ""},
-		"half of what it says it saves is there: other work grew": {trial(1.1, 500, 500), trial(0.84, 250, 250), ""},
+		"an honest gain is gone from the wall time":                {trial(1.1, 500, 500), trial(0.6, 250, 250), ""},
+		"a gain that the clock did not see":                        {trial(1.1, 500, 500), trial(1.1, 250, 250), "spent outside the measured time, or does not exist"},
+		"a small gain drowns in the rest of the process":           {trial(10, 500, 500), trial(10, 250, 250), ""},
+		"clients side by side take less than their sum":            {trial(0.6, 500, 500), trial(0.6, 250, 250), ""},
+		"another number of samples is another amount of work":      {trial(1.1, 500, 500), trial(1.1, 250), ""},
+		"one sample is longer than the process":                    {trial(1.1, 500, 500), trial(0.2, 250, 10), "arm new contradicts the runner's readings in 1 trials: pod/t reports a latency of 0.25 s and its process lived 0.2 s by the runner's clock"},
+		"one value is longer than the process":                     {value(1, 500), value(1, 1500), "reports a latency of 1.5 s and its process lived 1 s"},
+		"values of processes that lived longer":                    {value(1, 500), value(1, 250), ""},
+		"a sample as long as the process, by another clock":        {trial(1.1, 500), trial(0.5, 500.5), ""},
+		"a slower candidate has nothing to explain":                {trial(1.1, 500, 500), trial(2.1, 1000, 1000), ""},
+		"half of the reported saving is real, and other work grew": {trial(1.1, 500, 500), trial(0.84, 250, 250), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestWhatAProgramSaysIsSetAgainstTheClock(t *testing.T) {
 	}
 }
 
-func TestReportedTimesAreSetAgainstWhatTheRunnerRead(t *testing.T) {
+func TestSelfReport_ComparedWithRunnerReadings(t *testing.T) {
 	many := func(n int, value float64) []float64 { return slices.Repeat([]float64{value}, n) }
 	cases := map[string]struct {
 		metric    string

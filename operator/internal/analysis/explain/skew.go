@@ -13,18 +13,17 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// No verdict rests on clocks of different machines agreeing: whether a lease was in force is for the order of writes in the ledger to
-// say, blocks are compared with themselves, and in series with those on their own node. A clock that is wrong is named, because people
-// read times.
+// No verdict requires synchronized clocks. The order of writes in the ledger determines whether a lease was in force, arms are compared
+// within blocks, and series contain blocks of one node. A wrong clock is reported, because users read times.
 
 // clockLimit is the largest clock offset without a warning. It is far beyond the offset that NTP leaves, and small enough to find
 // offsets that people notice.
 const clockLimit = 2 * time.Second
 
-// beyond is by how much the clock is off for sure.
+// beyond returns the smallest offset of the clock that its uncertainty allows.
 func beyond(c analysis.NodeClock) float64 { return math.Abs(c.AheadSeconds) - c.UncertaintySeconds }
 
-// clocksOf are the readings of each node that are off most.
+// clocksOf returns the clock reading with the largest offset of each node.
 func clocksOf(attempts []*record.Attempt) map[string]*analysis.NodeClock {
 	out := map[string]*analysis.NodeClock{}
 	for _, attempt := range attempts {

@@ -29,18 +29,17 @@ func strictWarnings(d *estimate.Data) []string {
 		}
 	}
 	if full, most := fullScreened(d), d.Exp.Plan.Design.Blocks.Max; most > 0 && full > most && d.Exp.Plan.Search == nil {
-		out = append(out, fmt.Sprintf("%d screening blocks ran every arm at every point, and spec.design.blocks.max allows %d: whoever adds "+
-			"blocks after looking decides more often than the gates' confidence says", full, most))
+		out = append(out, fmt.Sprintf("%d screening blocks ran every arm at every point, and spec.design.blocks.max allows %d; blocks added "+
+			"after an analysis raise the error rate above that of the gates' confidence", full, most))
 	}
 	if d.Exp.Plan.Design.GateConfidence == 0 {
-		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, "+
-			"as in runs older than the field",
+		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent, so gates are judged at spec.design.confidence, %g",
 			d.Confidence))
 	}
 	return out
 }
 
-// blocksOf are the blocks that trials are used of: those that confirm, or all others.
+// blocksOf returns the blocks with used trials: the confirming ones, or all others.
 func blocksOf(chosen *selection.Selection, confirming bool) map[string]bool {
 	blocks := map[string]bool{}
 	for _, attempt := range chosen.Used {
@@ -51,7 +50,7 @@ func blocksOf(chosen *selection.Selection, confirming bool) map[string]bool {
 	return blocks
 }
 
-// fullScreened counts the screening blocks in which every arm has a used trial at every point: none of them was to be replaced.
+// fullScreened counts the screening blocks with a used trial of every arm at every point. Such a block needs no replacement.
 func fullScreened(d *estimate.Data) int {
 	cells := map[string]map[selection.Cell]bool{}
 	for _, attempt := range d.Chosen.Used {
@@ -71,8 +70,8 @@ func fullScreened(d *estimate.Data) int {
 // overlapSlack is the apparent overlap of consecutive trials that two clocks can cause, one of them adjusted between the trials.
 const overlapSlack = 100 * time.Millisecond
 
-// simultaneous reports, of the first block in which a trial began before the one before it had ended, when that was; empty where none did.
-// Trials of a block run one at a time: two at once disturb each other, or the times are not those of the trials.
+// simultaneous describes the first block in which a trial began before the previous one had ended; "" without one. Trials of a block run
+// one at a time, so an overlap means that they disturbed each other or that the times are wrong.
 func simultaneous(used []*record.Attempt) string {
 	trials := slices.SortedStableFunc(slices.Values(used), func(a, b *record.Attempt) int {
 		return cmp.Or(record.CompareNames(a.Block, b.Block), a.Slot-b.Slot)
@@ -99,15 +98,15 @@ func simultaneous(used []*record.Attempt) string {
 		"trials disturbed each other", len(blocks), first)
 }
 
-// workloadWarnings name arms that are of another workload than the baseline, be that planned or not.
+// workloadWarnings names arms that report another workload than the baseline, planned or not.
 func workloadWarnings(d *estimate.Data) []string {
 	var out []string
 	for _, arm := range slices.Sorted(maps.Keys(d.Chosen.OtherWorkloads)) {
 		found := d.Chosen.OtherWorkloads[arm]
 		if text := judge.ContradictsBaseline(d, arm); text != "" {
-			out = append(out, text+": one of them is of something else, so nothing is decided")
+			out = append(out, text+", so the verdict is not decided")
 		} else {
-			out = append(out, found.Text+": they are compared as programs that do the same")
+			out = append(out, found.Text+"; they are compared as equivalent programs")
 		}
 	}
 	return out

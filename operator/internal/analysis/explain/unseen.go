@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// layoutSpread is how far apart, as a standard deviation, layouts of one program are taken to be where a run does not measure it:
-// the accident of the rows layout of the calibration. Programs have been found with far more.
+// layoutSpread is the assumed standard deviation of a program's speed over code layouts, for runs that do not measure it. It is the value
+// of the layout rows of the calibration. Published programs vary by far more.
 const layoutSpread = 0.01
 
 // Layout describes how far layout effects are excluded: the smallest effect that a layout cannot explain, or that the intervals
@@ -42,20 +42,20 @@ func Layout(d *estimate.Data) string {
 		}
 	}
 	if len(one) == 0 {
-		return fmt.Sprintf("Every arm is several builds, %s: the intervals of ratios hold accidents of layout.", strings.Join(several, ", "))
+		return fmt.Sprintf("Every arm is several builds, %s, so the intervals of ratios include layout effects.", strings.Join(several, ", "))
 	}
-	// Two builds of which each is layoutSpread away from its source's mean.
+	// Each of two builds deviates by layoutSpread from the mean of its source.
 	size := math.Expm1(distuv.UnitNormal.Quantile((1+d.GateConfidence)/2) * math.Sqrt(float64(min(2, len(one)))) * layoutSpread)
 	who := "Every arm is one build"
 	if len(several) > 0 {
 		who = fmt.Sprintf("%s is one build (several are %s)", strings.Join(one, ", "), strings.Join(several, ", "))
 	}
-	note := fmt.Sprintf("%s: an effect below about %s may be an accident of its layout, if layouts are %s %% apart as in the "+
+	note := fmt.Sprintf("%s, so an effect below about %s may be a layout effect, if layouts are %s %% apart as in the "+
 		"calibration (the rows layout of docs/methodology/calibration.md); "+
 		"link order and environment alone have moved programs by far more (Mytkowicz et al. 2009, Curtsinger and Berger 2013). arms[].builds "+
 		"excludes it", who, quantity.PercentTo(size, 1), quantity.InPercent(layoutSpread))
 	if null {
-		note += "; the null arm is the baseline's build once more, and shows what its place and its moment do, not what another layout would"
+		note += "; the null arm runs the baseline's build, so it shows effects of place and time, and not of another layout"
 	}
 	return note + "."
 }
@@ -67,10 +67,10 @@ func Unseen(d *estimate.Data, blocks int) string {
 	}
 	const rare, slowdown, level = 0.05, 0.2, 0.05
 	share := stats.UnseenShare(blocks, level)
-	text := fmt.Sprintf("%d blocks cannot show what happens in fewer than one block in %d", blocks, blocks)
+	text := fmt.Sprintf("%d blocks cannot show effects in fewer than one block in %d", blocks, blocks)
 	percent := func(share float64) string { return quantity.Percent(share, 2) }
-	text += fmt.Sprintf(": what happens in %s of the blocks is in none of them in %s of runs, and what happens in %s still in %s; blocks %s "+
-		"slower that often make a mean %s and %s slower", percent(rare), percent(math.Pow(1-rare, float64(blocks))), percent(share),
+	text += fmt.Sprintf("; an effect in %s of the blocks is in none of them in %s of runs, and an effect in %s in %s; blocks %s "+
+		"slower at these rates make a mean %s and %s slower", percent(rare), percent(math.Pow(1-rare, float64(blocks))), percent(share),
 		percent(level), percent(slowdown), percent(math.Expm1(rare*math.Log1p(slowdown))), percent(math.Expm1(share*math.Log1p(slowdown))))
 	if declared := d.Exp.Plan.Design.RareSlowdown; declared > 0 {
 		return text + fmt.Sprintf("; gates allow for blocks %s%% slower (spec.design.rareSlowdown)", quantity.InPercent(declared))

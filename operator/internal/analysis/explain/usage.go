@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Usage reads it from the attempts up to a wave that are this experiment's own.
+// Usage sums the cost and the conditions of the measurement over the attempts of this experiment.
 func Usage(exp *experiment.Experiment, chosen *selection.Selection) *analysis.Usage {
 	out := &analysis.Usage{Excluded: map[analysis.Reason]int{}, Noisy: map[noise.Kind]int{}}
 	for _, rejected := range chosen.Rejected {
@@ -29,7 +29,7 @@ func Usage(exp *experiment.Experiment, chosen *selection.Selection) *analysis.Us
 	return out
 }
 
-// sumTime sums up trials and blocks. A block that was executed twice was paid for twice.
+// sumTime sums the times of trials and blocks. A block that was executed twice counts twice.
 func sumTime(u *analysis.Usage, attempts []*record.Attempt) {
 	type span struct{ from, to time.Time }
 	blocks := map[string]*span{}
@@ -54,7 +54,7 @@ func sumTime(u *analysis.Usage, attempts []*record.Attempt) {
 			blocks[key].to = to
 		}
 	}
-	// In a fixed order, so that the sum has the same last digit every time.
+	// A fixed order makes the rounding of the sum deterministic.
 	for _, key := range order {
 		u.Blocks++
 		u.BlockSeconds += blocks[key].to.Sub(blocks[key].from).Seconds()
@@ -104,7 +104,7 @@ func sumNodes(u *analysis.Usage, exp *experiment.Experiment, chosen *selection.S
 	}
 }
 
-// distribution is that of the readings there are, of attempts in the order of their ends.
+// distribution sets newest, median and maximum of the readings of attempts, which are in the order of their ends.
 func distribution(n *analysis.NodeNoise, reference *noise.Reference, attempts []*record.Attempt) {
 	var shares []float64
 	for _, attempt := range attempts {

@@ -13,13 +13,13 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
+func TestUsage_CostAndInterference(t *testing.T) {
 	within := func(got *float64, want float64) bool { return got != nil && math.Abs(*got-want) < 1e-6 }
 	cases := map[string]struct {
 		tamper func(*analyzed.Run)
 		check  func(*testing.T, *analysis.Usage)
 	}{
-		"a trial of 0.2 s every second: 0.8 s for each are nobody's, but for the last of a block": {
+		"a trial of 0.2 s every second has 0.8 s of overhead, except for the last of a block": {
 			tamper: func(l *analyzed.Run) {
 				for i := range l.Attempts {
 					l.Attempts[i].StartedAt, l.Attempts[i].DurationSeconds = time.Unix(int64(i), 0), 0.2
@@ -32,7 +32,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 				}
 			},
 		},
-		"what never started took no time": {
+		"a trial that never started took no time": {
 			tamper: func(l *analyzed.Run) {
 				for i := range l.Attempts {
 					l.Attempts[i].Outcome, l.Attempts[i].Result = record.NotStarted, nil
@@ -67,7 +67,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 				}
 			},
 		},
-		"what the node cannot read is absent, and its limit is not": {
+		"a reading that the node lacks is absent, and its limit is present": {
 			tamper: func(l *analyzed.Run) {
 				leasedInTurn(l, "a")
 				for i := range l.Attempts {
@@ -111,7 +111,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.Noise{Trial: 0.002}}, fixture.WithGates(fixture.GainAt8("0.95")))
 			for i := range l.Attempts {
-				// Each attempt needs readings of its own to be changed.
+				// Each attempt gets a copy of the readings, because they are changed.
 				steal := 0.0
 				l.Attempts[i].Noise.During.StealRatio = &steal
 			}

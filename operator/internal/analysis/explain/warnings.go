@@ -63,7 +63,7 @@ func Warnings(d *estimate.Data, parity *selection.Parity, ratios []analysis.Rati
 	)
 }
 
-// parityWarnings make sure that a wrong output is seen also where no gate turns it into a verdict.
+// parityWarnings reports wrong outputs, also in runs without a gate on them.
 func parityWarnings(d *estimate.Data, parity *selection.Parity) []string {
 	var out []string
 	if parity.Baseline != "" {
@@ -120,10 +120,10 @@ func conditionWarnings(d *estimate.Data) []string {
 	if more := len(apart) - shown; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return []string{text + ": keep it the same for a whole run, and name it in spec.environment.require"}
+	return []string{text + ": make it constant during a run, and name it in spec.environment.require"}
 }
 
-// metricWarnings name metrics that some results lack and none should.
+// metricWarnings names required metrics that some results lack.
 func metricWarnings(d *estimate.Data) []string {
 	var out []string
 	for _, metric := range d.Exp.Metrics() {
@@ -175,7 +175,7 @@ func ceilingWarnings(d *estimate.Data) []string {
 	return out
 }
 
-// phaseTolerance is how far the phases may be from the whole before an attribution to them is doubtful.
+// phaseTolerance is the relative difference between the sum of the phases and the whole beyond which their attribution is doubtful.
 const phaseTolerance = 0.05
 
 // phaseWarnings compare the sum of the phases with the time of one iteration.
@@ -204,14 +204,14 @@ func phaseWarnings(d *estimate.Data) []string {
 			}
 		}
 		if where >= 0 {
-			out = append(out, fmt.Sprintf("the phases of arm %s add up to %s of %s at %s: what they are blamed for is doubtful",
+			out = append(out, fmt.Sprintf("the phases of arm %s add up to %s of %s at %s, so their attribution is doubtful",
 				d.Exp.Arms[arm].Name, quantity.PercentTo(1+worst, 0), metric, analysis.PointName(d.Exp.Points[where].Key)))
 		}
 	}
 	return out
 }
 
-// overBlocks is the mean over blocks, added up in the order of their names.
+// overBlocks returns the mean over blocks, summed in the order of their names.
 func overBlocks(blocks map[string][]float64) float64 {
 	means := estimate.BlockMeans(blocks, false)
 	var sum float64
@@ -221,7 +221,7 @@ func overBlocks(blocks map[string][]float64) float64 {
 	return sum / float64(len(means))
 }
 
-// latencyMetric is the metric that phases are parts of: the one called latency, else the only one in seconds.
+// latencyMetric returns the metric that the phases are parts of: latency, else the only one in seconds, else "".
 func latencyMetric(d *estimate.Data) string {
 	only := ""
 	for _, metric := range d.Exp.Plan.Metrics {

@@ -10,10 +10,9 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Best is a comparison of several candidates, picked after they were seen. The one with the best estimate need not be the best:
-// of two alike, either comes out ahead half of the time. So each is compared with the best of the others (multiple comparisons
-// with the best: Hsu 1981, Annals of Statistics 9:1026; 1996, Multiple Comparisons), block by block, and all that may be the
-// best are named.
+// Selecting the candidate with the best estimate is a comparison chosen after the data were seen. Of two equal candidates, either has the
+// better estimate half of the time. So each is compared with the best of the others (multiple comparisons with the best: Hsu 1981,
+// Annals of Statistics 9:1026; 1996, Multiple Comparisons), block by block, and the result lists all that may be the best.
 
 // Best returns the Go candidates that may be the best, the better estimate first. They are compared in the figure of the first
 // Blocking gate on times; the comparisons share the level of the gates (Bonferroni). Candidates that are Go by outputs alone have no
@@ -56,7 +55,7 @@ func Best(d *estimate.Data, candidates []analysis.Candidate, gates []analysis.Ga
 	return out
 }
 
-// gain is a quantity turned so that more is better.
+// gain returns a quantity with its sign set so that higher is better.
 func gain(d *estimate.Data, q estimate.Quantity) float64 {
 	level := d.Level(q).Value
 	if metric := d.Exp.Metric(q.Metric); metric.Direction == experiment.LowerIsBetter {
@@ -65,8 +64,8 @@ func gain(d *estimate.Data, q estimate.Quantity) float64 {
 	return level
 }
 
-// beats reports whether a quantity is better than another beyond doubt, as one of several comparisons: with the trials that noise limits
-// leave out as well, and where nothing is known that would take the decision from a gate between the two.
+// beats reports whether a quantity is better than another, as one of several comparisons that share the level. It must hold with and
+// without the trials that noise limits reject, and it is false if a rule would cap a gate between the two.
 func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64) bool {
 	if mine.Point < 0 || mine.Point != theirs.Point || mine.Metric != theirs.Metric || mine.Statistic != theirs.Statistic {
 		return false
@@ -89,7 +88,7 @@ func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 	return true
 }
 
-// ahead reports whether the whole interval of one quantity over another says that it is better.
+// ahead reports whether one quantity is better than another over the whole interval of their ratio.
 func ahead(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64) bool {
 	metric := d.Exp.Metric(mine.Metric)
 	found := d.Rarely(d.Compare(mine, theirs), metric, mine.Statistic)

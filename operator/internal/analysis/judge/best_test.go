@@ -29,8 +29,8 @@ func speeds(single, batch map[string]float64) func(record.Point, string) float64
 	}
 }
 
-// Candidates are compared in what their own gates look at, and where that is the same figure.
-func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
+// Candidates are compared if their gates judge the same figure.
+func TestBest_UsesFigureOfItsGates(t *testing.T) {
 	t.Parallel()
 	// In batches m4r is the faster one, at single queries naive.
 	turning := speeds(map[string]float64{"loop": 1, "fused-naive": 2.2, "fused-m4r": 2, "third": 2},
@@ -102,7 +102,7 @@ func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
 }
 
 // Each further candidate is a chance more to be ahead of another one by accident.
-func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
+func TestBest_CorrectsForComparisons(t *testing.T) {
 	t.Parallel()
 	all := map[string]float64{"loop": 1, "third": 2, "fused-naive": 2, "fused-m4r": 2.062}
 	machine := fixture.Machine{Seed: 3, Noise: fixture.Noise{Block: 0.02, Trial: 0.02, Sample: 0.01}, Seconds: speeds(all, all)}
@@ -125,8 +125,8 @@ func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
 	}
 }
 
-// A count of which one trial has none is compared by means, and the one with fewer is the best all the same.
-func TestTheBestIsSoInCountsOfWhichSomeAreZero(t *testing.T) {
+// A count with a trial of 0 is compared by means, and the candidate with fewer is still the best.
+func TestBest_CountsWithZeros(t *testing.T) {
 	t.Parallel()
 	for name, zero := range map[string]int{"every trial has some": -1, "one trial has none": 5} {
 		t.Run(name, func(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A figure exactly at its bound is at its bound, whatever sums, logarithms and decimals do to it, and however many others are as well: of
-// what does not spread nothing is left to chance.
-func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
+// A constant figure exactly at its bound is at its bound, in spite of the rounding of sums, logarithms and decimals, and also with
+// corrections for many gates.
+func TestGate_FigureExactlyAtBoundHolds(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
 	figures := 300
@@ -26,7 +26,7 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 		figures = 15
 	}
 	for range figures {
-		// A decimal of up to four digits and a ratio of decimals, of what no clock measures: the interval of a time holds its step.
+		// A decimal of up to four digits and a ratio of decimals. The unit is not a time, because the interval of a time includes its step.
 		base, times := 1+random.IntN(9999), 1+random.IntN(300)
 		for op, bound := range map[assayv1alpha1.GateOperator]string{
 			assayv1alpha1.AtMost: "", assayv1alpha1.AtLeast: "",
@@ -61,7 +61,7 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 	}
 }
 
-func TestABoundOnAMeanIsHeldAgainstTheArithmeticMean(t *testing.T) {
+func TestLevelGate_MeanIsArithmetic(t *testing.T) {
 	t.Parallel()
 	l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "mean", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "20ms"}}
@@ -80,7 +80,7 @@ func TestABoundOnAMeanIsHeldAgainstTheArithmeticMean(t *testing.T) {
 	}
 }
 
-func TestAGateThatRewardsTheWorseDirectionJudgesNothing(t *testing.T) {
+func TestGate_RewardingWorseDirectionIsInvalid(t *testing.T) {
 	t.Parallel()
 	l := analyzed.SimulatePair(t, 1.2, nil)
 	l.Exp.Plan.Gates[0].Op = experiment.RatioAtLeast

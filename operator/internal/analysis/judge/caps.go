@@ -22,13 +22,13 @@ type doubt struct {
 	without func(f *doubts, as analysis.CapReason)
 }
 
-// asked is of which gates a rule is asked.
+// asked selects the gates that a rule applies to.
 type asked int
 
 const (
 	// always: the finding does not depend on the figures.
 	always asked = iota
-	// ofDecisions: it finds something only where there is a decision.
+	// ofDecisions: the rule applies only to gates with a decision.
 	ofDecisions
 	// exceptNoGo: the missing evidence could have prevented a Go, and could not have made a gate look worse.
 	exceptNoGo
@@ -36,26 +36,26 @@ const (
 
 // caps are the findings that leave a gate at most Inconclusive, in the order in which their reasons are written.
 var caps = []doubt{
-	{analysis.CapControlMoved, ofControl(moved, "so large a difference comes about without the change"), always, ofControls(moved)},
-	{analysis.CapControlMissing, ofControl(missing, "so nobody knows whether anything beside the change was measured"), exceptNoGo,
+	{analysis.CapControlMoved, ofControl(moved, "so a difference of this size occurs without the change"), always, ofControls(moved)},
+	{analysis.CapControlMissing, ofControl(missing, "so an effect other than the change cannot be excluded"), exceptNoGo,
 		ofControls(missing)},
 	{analysis.CapBaselineIncomplete, brokenBaseline, always, (*doubts).ofCompleting},
 	{analysis.CapApart, apart, always, ofRun(func(d *estimate.Data) string { return d.Chosen.Apart })},
 	ofPairs(analysis.CapMeasuredUnlike, unlike),
 	{analysis.CapMadeUnlike, madeUnlike, always, (*doubts).ofMadeUnlike},
-	{analysis.CapSamples, unpromised, exceptNoGo, unasked("of a level, and arms are compared by ratios")},
-	{analysis.CapOutvoted, outvoted, ofDecisions, unasked("of a percentile, which no block has")},
+	{analysis.CapSamples, unpromised, exceptNoGo, unasked("it concerns levels, and arms are compared by ratios")},
+	{analysis.CapOutvoted, outvoted, ofDecisions, unasked("it concerns percentiles, which have no value per block")},
 	{analysis.CapPartlyRead, partlyRead, always, (*doubts).ofPartlyRead},
 	{analysis.CapLostApart, lostApart, always, (*doubts).ofLosses},
 	{analysis.CapEvidenceMissing, missingWave, always, ofRun(func(d *estimate.Data) string { return missingWave(d, nil, nil) })},
 	{analysis.CapCopied, copiedTrials, always, ofRun(func(d *estimate.Data) string { return copiedTrials(d, nil, nil) })},
-	{analysis.CapEnvironment, environmentDecides, ofDecisions, unasked("package contrast asks whether the figure moves")},
+	{analysis.CapEnvironment, environmentDecides, ofDecisions, unasked("package contrast checks whether the figure changes")},
 	{analysis.CapOtherWorkload, otherWorkload, always, ofArms(ContradictsBaseline)},
-	{analysis.CapRejectedUnevenly, rejectedUnevenly, ofDecisions, unasked("package contrast asks whether the figure moves")},
-	{analysis.CapRejectionDecides, rejectionDecides, ofDecisions, unasked("package contrast asks whether the figure moves")},
+	{analysis.CapRejectedUnevenly, rejectedUnevenly, ofDecisions, unasked("package contrast checks whether the figure changes")},
+	{analysis.CapRejectionDecides, rejectionDecides, ofDecisions, unasked("package contrast checks whether the figure changes")},
 	{analysis.CapSequential, sequentialOrder, always, ofRun(func(d *estimate.Data) string { return sequentialOrder(d, nil, nil) })},
 	ofPairs(analysis.CapOnePlace, placed),
-	{analysis.CapDependent, dependentPercentile, always, unasked("of a percentile, which no block has")},
+	{analysis.CapDependent, dependentPercentile, always, unasked("it concerns percentiles, which have no value per block")},
 	{analysis.CapCorrelation, fewForCorrelation, always, unasked("package contrast counts the blocks that its arms share")},
 	{analysis.CapFewBlocks, fewBlocks, exceptNoGo, unasked("an estimate has its error")},
 }
@@ -105,10 +105,10 @@ func sequentialOrder(d *estimate.Data, _ *judgement, _ *analysis.GateResult) str
 	if d.Exp.Plan.Design.Order != experiment.OrderSequential || len(d.Exp.Arms) < 2 {
 		return ""
 	}
-	return "every block ran the arms in the same order (spec.design.order: Sequential), so that what their place does looks like what they do"
+	return "every block ran the arms in the same order (spec.design.order: Sequential), so effects of the place and of the arm are confounded"
 }
 
-// placeConfidence is how sure it must be that an arm came before the other more often than by chance.
+// placeConfidence is the confidence at which an arm ran before the other more often than chance explains.
 const placeConfidence = 0.99
 
 // placed describes an imbalance of two arms' places: one ran before the other in more blocks than chance explains. It counts the order
@@ -124,16 +124,16 @@ func placed(d *estimate.Data, point, mine, theirs int, comparisons float64) stri
 	if low <= 0.5 && high >= 0.5 {
 		return ""
 	}
-	return fmt.Sprintf("arm %s ran before arm %s in %d of %d blocks, so that what their places do looks like what they do",
+	return fmt.Sprintf("arm %s ran before arm %s in %d of %d blocks, so effects of the place and of the arm are confounded",
 		d.Exp.Arms[first].Name, d.Exp.Arms[second].Name, count, earlier+later)
 }
 
-// copiedTrials doubts every decision that rests on one process as if it were several.
+// copiedTrials doubts every decision that counts one process as several.
 func copiedTrials(d *estimate.Data, _ *judgement, _ *analysis.GateResult) string {
 	return d.Chosen.Copied
 }
 
-// apart doubts gates of blocks whose trials were no neighbours.
+// apart doubts relative gates when the trials of a block did not run under the same conditions.
 func apart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	if !gate.Op.Relative() {
 		return ""
@@ -141,13 +141,13 @@ func apart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	return d.Chosen.Apart
 }
 
-// missingWave names a part of the evidence that is not there, or not as it was: a verdict from the rest of it might be another one.
+// missingWave names a part of the evidence that is missing or altered, because complete evidence may lead to another verdict.
 func missingWave(d *estimate.Data, _ *judgement, _ *analysis.GateResult) string {
 	switch {
 	case len(d.Chosen.Gaps) > 0:
 		return fmt.Sprintf("%s is missing, cannot be read or contradicts the experiment", d.Chosen.Gaps[0])
 	case len(d.Chosen.Altered) > 0:
-		return fmt.Sprintf("%s was there when the run was analysed before, and is gone or was changed", d.Chosen.Altered[0])
+		return fmt.Sprintf("%s was present in an earlier analysis, and is missing or changed", d.Chosen.Altered[0])
 	}
 	return ""
 }
@@ -160,7 +160,7 @@ func otherWorkload(d *estimate.Data, _ *judgement, gate *analysis.GateResult) st
 // ContradictsBaseline describes how an arm that should run the baseline's program reports another workload; it returns "" otherwise.
 func ContradictsBaseline(d *estimate.Data, arm int) string {
 	if found := d.Chosen.OtherWorkloads[arm]; found.SameProgram {
-		return found.Text + ", and the plan has both run one program"
+		return found.Text + ", although the plan gives both the same program"
 	}
 	return ""
 }
@@ -183,7 +183,7 @@ func partlyRead(d *estimate.Data, _ *judgement, gate *analysis.GateResult) strin
 			}
 		}
 		if 0 < read && read < len(trials) {
-			return fmt.Sprintf("%s has no value in %d of %s of arm %s and one in %d, and nobody knows what it was there", gate.Metric,
+			return fmt.Sprintf("%s has no value in %d of %s of arm %s and one in %d, and the missing values are unknown", gate.Metric,
 				len(trials)-read, quantity.Count(len(trials), "trial"), d.Exp.Arms[arm].Name, read)
 		}
 	}
@@ -210,7 +210,7 @@ func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string
 // losses to the machine, so they are compared with as many trials without losses. The comparison is one of several that share the
 // level.
 func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, comparisons float64) string {
-	// The gate's own point, and all points together: a little everywhere may be as telling.
+	// Both the gate's point and all points together are tested, because small losses at every point may also differ.
 	pair := func(a, b selection.Balance) [2]selection.Balance {
 		if theirs < 0 {
 			a = a.OfArm()
@@ -240,7 +240,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 		} else if !d.Exp.Arms[theirs].Baseline {
 			other = "arm " + d.Exp.Arms[theirs].Name
 		}
-		return fmt.Sprintf("%s arm %s lost %s, and %s %s (Fisher's exact test: p = %s): what is left of the two may not be alike",
+		return fmt.Sprintf("%s arm %s lost %s, and %s %s (Fisher's exact test: p = %s), so the remaining trials may not be comparable",
 			where, d.Exp.Arms[mine].Name, pair[0], other, pair[1], quantity.Plain(p, 2))
 	}
 	where := "at " + analysis.PointName(d.Exp.Points[point].Key)
@@ -254,7 +254,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 	case len(d.Exp.Points) == 1:
 		return describe(where, here, level)
 	}
-	if d.Chosen.Lost.P(table(here)) <= level/2 { // Else no share of it is reached.
+	if d.Chosen.Lost.P(table(here)) <= level/2 { // A larger value cannot reach a share of the level.
 		tables := make([]stats.Table, len(d.Exp.Points))
 		for p := range tables {
 			tables[p] = table(at(p))
@@ -266,8 +266,8 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 	return describe("at all points", pair(d.Chosen.Lost.OfArm(mine), d.Chosen.Lost.OfArm(theirs)), level/2)
 }
 
-// dependentPercentile caps gates on percentiles where the arms' medians say that blocks depend on each other: whole blocks are
-// drawn as if they did not, and no method with a source widens that for so few.
+// dependentPercentile caps gates on percentiles when the medians of the arms show that blocks depend on each other. The bootstrap draws
+// whole blocks independently, and no published method widens its interval for this few blocks.
 func dependentPercentile(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	if experiment.Percentiles[gate.Statistic] == 0 {
 		return ""
@@ -282,8 +282,8 @@ func dependentPercentile(d *estimate.Data, _ *judgement, gate *analysis.GateResu
 	return ""
 }
 
-// fewForCorrelation doubts gates on fewer blocks than it takes to allow for the correlation that the design declares: their interval is
-// that of blocks which do not depend on each other.
+// fewForCorrelation doubts gates with too few blocks for the correlation that the design declares, because their interval assumes
+// independent blocks.
 func fewForCorrelation(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	if gate.Estimate == nil {
 		return ""
@@ -291,7 +291,7 @@ func fewForCorrelation(d *estimate.Data, _ *judgement, gate *analysis.GateResult
 	return d.FewForCorrelation(gate.Estimate.Blocks)
 }
 
-// seriesOf is the serial behaviour of the medians of a percentile gate's blocks.
+// seriesOf returns the serial correlation of the block medians of a percentile gate.
 func seriesOf(d *estimate.Data, gate *analysis.GateResult) *analysis.BlockSeries {
 	point := pointOf(d, gate)
 	arm := selection.ArmIndex(d.Exp, gate.Candidate)

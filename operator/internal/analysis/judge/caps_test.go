@@ -19,9 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A ledger from which something is left out, or in which something is called what it is not, would choose what is judged: it is named, and
-// decides nothing.
-func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
+// A ledger with missing or mislabelled objects would select the judged trials. It is reported, and no gate decides.
+func TestEvidence_AlteredLedgerIsInconclusive(t *testing.T) {
 	t.Parallel()
 	without := func(numbers ...int) func(*testing.T, *analyzed.Run) {
 		return func(t *testing.T, l *analyzed.Run) {
@@ -116,8 +115,8 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 	}
 }
 
-// What ran is an order, whatever the design names: where one arm always comes first, what the first place does looks like the arm.
-func TestTheOrderThatRanIsJudgedNotTheOneThatIsNamed(t *testing.T) {
+// The executed order counts, not the one in the design. If one arm always runs first, effects of the place and the arm are confounded.
+func TestPlace_ExecutedOrderCounts(t *testing.T) {
 	t.Parallel()
 	places := func(of func(block int) []int, planned bool, order assayv1alpha1.Order) *analysis.Analysis {
 		l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) { spec.Design.Order = order })
@@ -167,7 +166,7 @@ func TestTheOrderThatRanIsJudgedNotTheOneThatIsNamed(t *testing.T) {
 }
 
 // A trial that gives fewer samples than its parameter fixes left some out, and slow ones are those that a program would.
-func TestSamplesThatAreLeftOutAreALoss(t *testing.T) {
+func TestSamples_OmittedAreALoss(t *testing.T) {
 	t.Parallel()
 	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
 		Candidate: "fused-m4r"}
@@ -203,9 +202,9 @@ func TestSamplesThatAreLeftOutAreALoss(t *testing.T) {
 	}
 }
 
-// Where a trial's samples come from must not depend on its arm: one number in place of all is what the program made of them, and an arm
-// whose own number of samples nobody keeps to may leave out any.
-func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
+// The origin of a trial's samples must not depend on its arm. A single value is an aggregate by the program, and an arm without a fixed
+// number of samples may omit any.
+func TestSamples_DifferentCompositionIsInconclusive(t *testing.T) {
 	t.Parallel()
 	gate := assayv1alpha1.Gate{Name: "gain", Metric: "latency", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: "fused-m4r"}
 	aggregated := func(a *record.Attempt) {
@@ -221,8 +220,8 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 		says  string
 	}{
 		"all samples in all arms": {nil, nil, fixture.Go, ""},
-		"one number of its own in every trial": {nil, func(l *analyzed.Run) { l.EachOf("fused-m4r", aggregated) }, fixture.Inconclusive,
-			`latency (samplesFrom: iterations) is made of "one value" in 24 trials of arm fused-m4r, and of "all samples" in 24 trials of arm loop`},
+		"a different single value in every trial": {nil, func(l *analyzed.Run) { l.EachOf("fused-m4r", aggregated) }, fixture.Inconclusive,
+			`latency (samplesFrom: iterations) is computed from "one value" in 24 trials of arm fused-m4r, and of "all samples" in 24 trials of arm loop`},
 		"one number of the baseline's":    {nil, func(l *analyzed.Run) { l.EachOf("loop", aggregated) }, fixture.Inconclusive, `of "one value" in 24 trials of arm loop`},
 		"one number in one of its trials": {nil, func(l *analyzed.Run) { aggregated(l.LastOf("fused-m4r")) }, fixture.NoGo, "latency has 1 sample and iterations fixes 30"},
 		"one number in its trials that the gate looks at, but for one": {nil, func(l *analyzed.Run) {
@@ -240,13 +239,13 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 				l.EachOf(arm, aggregated)
 			}
 		}, fixture.Go, ""},
-		"a number of samples of its own that it never has": {ownNumber, func(l *analyzed.Run) {
+		"a fixed number of samples that it never has": {ownNumber, func(l *analyzed.Run) {
 			l.EachOf("fused-m4r", func(a *record.Attempt) {
 				latency := a.Result.Metrics["latency"]
 				latency.Samples = latency.Samples[:min(30, len(latency.Samples))]
 			})
-		}, fixture.Inconclusive, `is made of "30 samples of 40" in 24 trials of arm fused-m4r`},
-		"a number of samples of its own that it has": {ownNumber, func(l *analyzed.Run) {
+		}, fixture.Inconclusive, `is computed from "30 samples of 40" in 24 trials of arm fused-m4r`},
+		"a fixed number of samples that it has": {ownNumber, func(l *analyzed.Run) {
 			l.EachOf("fused-m4r", func(a *record.Attempt) {
 				latency := a.Result.Metrics["latency"]
 				latency.Samples = slices.Concat(latency.Samples, latency.Samples)[:40]
@@ -274,8 +273,8 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 	}
 }
 
-// What failed did fail, also where it is not what is compared: in an execution that does not count, or while warming up.
-func TestFailuresOutsideOfWhatIsComparedAreLosses(t *testing.T) {
+// A failure counts as a loss also in an execution that does not count and in a warm-up.
+func TestLosses_FailuresOutsideOfTheComparisonCount(t *testing.T) {
 	t.Parallel()
 	crash := func(a *record.Attempt) {
 		a.Outcome, a.ExitCode, a.Signal, a.Result = record.Failed, nil, ptr.To(11), nil
@@ -351,7 +350,7 @@ func TestFailuresOutsideOfWhatIsComparedAreLosses(t *testing.T) {
 }
 
 // A load of a search is judged as a gate is, by every finding that takes a decision from one.
-func TestASearchIsDoubtedByWhatDoubtsAGate(t *testing.T) {
+func TestSearch_GateCapsApply(t *testing.T) {
 	t.Parallel()
 	capacity := map[string]float64{"loop": 300, "fused-m4r": 700}
 	seen := 0
@@ -395,14 +394,14 @@ func TestASearchIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 }
 
 // The best of several is an answer as a gate's is: it holds with the trials that noise limits leave out, and of arms that lost alike.
-func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
+func TestBest_GateCapsApply(t *testing.T) {
 	t.Parallel()
 	// Both candidates are far faster than the loop, and fused-m4r is a tenth faster than fused-naive.
 	seconds := func(point record.Point, arm string) float64 {
 		return fixture.ScanSeconds(point, "loop") / map[string]float64{"loop": 1, "fused-naive": 2, "fused-m4r": 2.2}[arm]
 	}
 	machine := fixture.Machine{Seed: 4, Noise: fixture.QuietNoise, Seconds: seconds}
-	// measured changes one in so many measured trials of an arm.
+	// measured changes every n-th measured trial of an arm.
 	measured := func(l *analyzed.Run, arm string, every int, change func(a *record.Attempt)) {
 		seen := 0
 		l.EachOf(arm, func(a *record.Attempt) {

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestAnArmThatChangedDuringTheRunIsInvalid(t *testing.T) {
+func TestChangedProgram_IsInvalid(t *testing.T) {
 	t.Parallel()
 	relative := assayv1alpha1.Gate{Name: "relative", Metric: "throughput", At: fixture.At8, Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"}
 	absolute := assayv1alpha1.Gate{Name: "absolute", Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "1s"}

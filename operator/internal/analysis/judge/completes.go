@@ -61,8 +61,8 @@ func badness(outcome experiment.Verdict) int {
 	return slices.Index([]experiment.Verdict{experiment.VerdictGo, experiment.VerdictInconclusive, experiment.VerdictNoGo}, outcome)
 }
 
-// judgeShare is Go if the share observed is at least the bound, and NoGo if the exact upper limit of the share is below it: with the
-// bound 1 one failure is enough, as it is in a search.
+// judgeShare is Go if the observed share is at least the bound, and NoGo if the exact upper limit of the share is below it. With the
+// bound 1 one failure is enough, as in a search.
 func judgeShare(c *selection.Completion, bound float64, result *analysis.GateResult) {
 	result.Bound = &bound
 	if c.Of == 0 {
@@ -90,9 +90,9 @@ func judgeShare(c *selection.Completion, bound float64, result *analysis.GateRes
 		result.Outcome = experiment.VerdictNoGo
 	default:
 		result.Outcome = experiment.VerdictInconclusive
-		text += "; so few trials do not exclude that the share is reached"
+		text += "; with this number of trials the share may still reach the bound"
 		if c.Unknown > 0 {
-			text += ", as nobody knows what those without an end, a record or a usable one gave"
+			text += ", because the results of trials without an end or a usable record are unknown"
 		}
 	}
 	result.Message = text
@@ -103,7 +103,7 @@ func brokenBaseline(d *estimate.Data, j *judgement, gate *analysis.GateResult) s
 	if !gate.Op.Relative() {
 		return ""
 	}
-	// They are judged last, and before them there may be a hundred thousand gates that ask for them.
+	// Completion gates are last. Scanning backwards avoids visiting the up to 100,000 gates before them for each of those gates.
 	first := len(j.gates)
 	for first > 0 && j.gates[first-1].Op == experiment.Completes {
 		first--

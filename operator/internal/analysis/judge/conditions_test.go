@@ -22,22 +22,22 @@ var noCondition = map[string]string{
 	"schema": "the format, of which there is one",
 	"id":     "where it belongs", "trial": "where it belongs", "run": "where it belongs", "experiment": "where it belongs",
 	"wave": "where it belongs", "block": "where it belongs", "slot": "its place, which the order of the block gives to all arms",
-	"point": "where it belongs", "arm": "what is compared", "build": "what is compared", "warmup": "its place",
+	"point": "where it belongs", "arm": "the treatment", "build": "the treatment", "warmup": "its place",
 	"startedAt": "its place, held against the slots", "durationSeconds": "a figure",
-	"outcome": "what came of it", "exitCode": "what came of it", "signal": "what came of it", "message": "what came of it",
-	"leftBehind": "what came of it", "endedExecution": "what came of it", "stderrTail": "what came of it",
-	"argv": "what is compared, held against the plan", "parameters": "what is compared, held against the plan",
-	"result": "what the program said", "output": "what the program said",
-	"noise":            "what others did meanwhile, judged by the noise limits",
+	"outcome": "the outcome", "exitCode": "the outcome", "signal": "the outcome", "message": "the outcome",
+	"leftBehind": "the outcome", "endedExecution": "the outcome", "stderrTail": "the outcome",
+	"argv": "the treatment, checked against the plan", "parameters": "the treatment, checked against the plan",
+	"result": "the output of the program", "output": "the output of the program",
+	"noise":            "interference, judged by the noise limits",
 	"resources":        "figures",
 	"kept":             "the keeper's clock and lease, judged by the rule of stale leases",
 	"isolation.reason": "the level, in words",
 	"roles.name":       "held against the plan", "roles.result": "held against the plan", "roles.port": "drawn for every trial",
-	"roles.programDigest": "what is compared", "roles.readySeconds": "a figure", "roles.exitCode": "what came of it",
-	"roles.signal": "what came of it", "roles.killed": "what came of it", "roles.outputTail": "what the program said",
+	"roles.programDigest": "the treatment", "roles.readySeconds": "a figure", "roles.exitCode": "the outcome",
+	"roles.signal": "the outcome", "roles.killed": "the outcome", "roles.outputTail": "the output of the program",
 	"roles.resources":        "figures",
-	"environment.soft.image": "what is compared", "environment.soft.imageFilesDigest": "what is compared",
-	"environment.soft.programDigest": "what is compared", "environment.soft.nullProgram": "where the null arm's copy lies",
+	"environment.soft.image": "the treatment", "environment.soft.imageFilesDigest": "the treatment",
+	"environment.soft.programDigest": "the treatment", "environment.soft.nullProgram": "where the null arm's copy lies",
 	"environment.soft.layoutPadBytes": "drawn for every trial",
 	"environment.soft.loadAverage1":   "never stands still", "environment.soft.memoryAvailableBytes": "never stands still",
 	"environment.soft.swapUsedBytes": "never stands still", "environment.soft.uptimeSeconds": "never stands still",
@@ -88,9 +88,9 @@ func recorded() map[string][2]any {
 	return out
 }
 
-// Arms that were measured differently are not compared, whatever the difference: in every field that says how, if one arm has another value
-// in all of its trials or in half of them. Where all arms have the same, or blocks differ and their trials do not, it decides nothing.
-func TestArmsThatWereMeasuredDifferentlyAreNotCompared(t *testing.T) {
+// Arms that were measured under different conditions are not compared. This holds for every field with a condition, if one arm has another
+// value in all of its trials or in half of them. Equal arms, and differences between blocks only, change nothing.
+func TestConditions_DifferentArmsAreInconclusive(t *testing.T) {
 	t.Parallel()
 	fields := recorded()
 	if len(fields) < len(record.HardKeys)+10 {
@@ -154,13 +154,13 @@ func TestArmsThatWereMeasuredDifferentlyAreNotCompared(t *testing.T) {
 	}
 }
 
-// changes are what differs between blocks as a matter of course, or from trial to trial.
+// changes lists the conditions that normally differ between blocks or trials.
 var changes = []string{"lease.node", "lease.token", "environment.soft.bootId", "environment.soft.hostname", "environment.soft.nodeName",
 	"isolation.level", "isolation.cpusAllowed", "roles.cpus", "roles.shared", "environment.soft.roleCpus", "environment.hard.ofAnotherRunner"}
 
 // A verdict is not that of the environment that most trials happened to have: where more than a tenth of the blocks had another one, it
 // holds in both or it does not stand.
-func TestNoVerdictHangsOnWhichEnvironmentMostTrialsHad(t *testing.T) {
+func TestEnvironment_MajorityDoesNotDecide(t *testing.T) {
 	t.Parallel()
 	ratio := func(*fixture.RunSpec) {}
 	level := func(spec *fixture.RunSpec) {

@@ -16,8 +16,8 @@ const (
 	invalid      = experiment.VerdictInvalid
 )
 
-// TestAConfirmationRepeatsTheSameGate: that a candidate is NoGo again by another gate confirms nothing.
-func TestAConfirmationRepeatsTheSameGate(t *testing.T) {
+// TestConfirm_NoGoNeedsTheSameGate: that a candidate is NoGo again by another gate confirms nothing.
+func TestConfirm_NoGoNeedsTheSameGate(t *testing.T) {
 	says := func(verdict experiment.Verdict, outcomes ...experiment.Verdict) *judgement {
 		out := &judgement{verdict: verdict, candidates: []analysis.Candidate{{Name: "new", Verdict: verdict}}}
 		for _, outcome := range outcomes {
@@ -38,7 +38,7 @@ func TestAConfirmationRepeatsTheSameGate(t *testing.T) {
 		"all gates hold again":                        {says(goes, goes, goes), says(goes, goes, goes), goes},
 		"a gate holds no longer":                      {says(goes, goes, goes), says(inconclusive, goes, inconclusive), inconclusive},
 	}
-	// What screening missed beside the gates that decide, and is missed again, confirms nothing either.
+	// A missed gate that did not decide in screening, and is missed again, does not confirm the decision.
 	beside := func(edit func(*analysis.GateResult)) (screened, fresh *judgement) {
 		screened, fresh = says(noGo, noGo, noGo, goes), says(noGo, goes, noGo, noGo)
 		edit(&screened.gates[1])

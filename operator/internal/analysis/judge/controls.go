@@ -112,7 +112,7 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 		seen := map[figure]bool{}
 		selection.VisitGates(d.Exp, func(gate experiment.Gate, _ string, point int) {
 			metric := d.Exp.Metric(gate.Metric)
-			if metric == nil { // It compares outputs.
+			if metric == nil { // The gate compares outputs.
 				return
 			}
 			at := figure{point, metric.Name, cmp.Or(gate.Statistic, metric.Statistic)}
@@ -162,7 +162,8 @@ func phaseControls(d *estimate.Data, parity *selection.Parity) []control {
 	return out
 }
 
-// unreported describes the trials of arms that do not report a phase: they may be those in which it moved. It is empty where all do.
+// unreported describes the trials of arms that do not report a phase, because these may be the trials in which it moved. It returns "" if
+// all report it.
 func unreported(d *estimate.Data, point int, phase string, arms ...int) string {
 	for _, arm := range arms {
 		trials, report := d.Trials[selection.At(point, arm)], 0
@@ -189,7 +190,7 @@ func ofControl(is func(*analysis.ControlResult) bool, so string) func(*estimate.
 	return func(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
 		for i := range j.controls {
 			if c := &j.controls[i]; is(c) && c.Of(gate) {
-				return c.Message + ": " + so
+				return c.Message + ", " + so
 			}
 		}
 		return ""

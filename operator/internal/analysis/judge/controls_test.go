@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// nulls is what the null arm measured beside the baseline in eight blocks of each point, so many of its standard errors apart.
+// nulls returns the data of a null arm in eight blocks of each point, at the given number of standard errors from the baseline.
 func nulls(errors []float64) *estimate.Data {
 	exp := known().Exp
 	exp.Arms = append(exp.Arms, record.Arm{Name: "null", Null: true})
@@ -42,7 +42,7 @@ func nulls(errors []float64) *estimate.Data {
 
 // Of many controls some would seem to move by accident. Student's t of eight blocks is 2.36 at the level of one, 2.84 at half of it and
 // 3.13 at a third.
-func TestControlsShareTheLevelOfOneGate(t *testing.T) {
+func TestControls_ShareTheLevelOfOneGate(t *testing.T) {
 	for name, c := range map[string]struct {
 		errors []float64
 		moved  []bool
@@ -71,7 +71,7 @@ func TestControlsShareTheLevelOfOneGate(t *testing.T) {
 }
 
 // Of figures of 0 there is no ratio, so that a control says how far it moved in their unit.
-func TestAControlSaysHowFarItMoved(t *testing.T) {
+func TestControls_MovedControlReportsItsDistance(t *testing.T) {
 	for name, c := range map[string]struct {
 		baseline float64
 		want     string
@@ -91,7 +91,7 @@ func TestAControlSaysHowFarItMoved(t *testing.T) {
 }
 
 // A control phase is of one candidate, and the null arm, which is the baseline, of every comparison in its metric.
-func TestADoubtOfAControlIsOfWhatTheControlIsOf(t *testing.T) {
+func TestDoubts_ControlDoubtHasTheFigureOfTheControl(t *testing.T) {
 	d := nulls([]float64{9})
 	d.Exp.Plan.Design.ControlPhases = []string{"load"} // No trial reports it.
 	ratios := []analysis.RatioResult{{

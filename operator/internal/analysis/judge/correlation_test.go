@@ -17,9 +17,9 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A correlation that is declared is allowed for, whatever blocks are left and wherever they ran, or nothing is decided: where nothing
-// differs, hardly a run says that it does.
-func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
+// A declared correlation widens the interval for any remaining blocks on any nodes, or no gate decides. Without a true difference, few
+// runs report one.
+func TestBlockCorrelation_WidensOrPreventsDecision(t *testing.T) {
 	t.Parallel()
 	node := func(of func(number int) int) func(*testing.T, *record.Attempt) {
 		return func(t *testing.T, a *record.Attempt) {
@@ -31,13 +31,13 @@ func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 		change func(*testing.T, *record.Attempt)
 		capped bool
 	}{
-		"ten blocks of one node":        {10, func(*testing.T, *record.Attempt) {}, false},
-		"ten blocks, each of its own":   {10, node(func(n int) int { return n }), false},
-		"of five nodes in turns":        {10, node(func(n int) int { return n % 5 }), false},
-		"of five nodes, two after two":  {10, node(func(n int) int { return n / 2 }), false},
-		"of two nodes in turns":         {10, node(func(n int) int { return n % 2 }), false},
-		"six blocks":                    {6, func(*testing.T, *record.Attempt) {}, false},
-		"six, of which noise takes one": {6, noisyIn(3), true},
+		"ten blocks of one node":              {10, func(*testing.T, *record.Attempt) {}, false},
+		"ten blocks, each on a separate node": {10, node(func(n int) int { return n }), false},
+		"of five nodes in turns":              {10, node(func(n int) int { return n % 5 }), false},
+		"of five nodes, two after two":        {10, node(func(n int) int { return n / 2 }), false},
+		"of two nodes in turns":               {10, node(func(n int) int { return n % 2 }), false},
+		"six blocks":                          {6, func(*testing.T, *record.Attempt) {}, false},
+		"six, of which noise takes one":       {6, noisyIn(3), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runs, decided := 200, 0
@@ -65,7 +65,7 @@ func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 					decided++
 				}
 				if found := slices.ContainsFunc(got.Gates[0].Caps, func(one analysis.Cap) bool {
-					return one.Reason == analysis.CapCorrelation && strings.Contains(one.Detail, "it rests on 5 blocks, and to allow for the correlation")
+					return one.Reason == analysis.CapCorrelation && strings.Contains(one.Detail, "it has 5 blocks, and the correlation")
 				}); found != c.capped {
 					t.Fatalf("caps %+v, want one of the correlation: %v", got.Gates[0].Caps, c.capped)
 				}
@@ -78,7 +78,7 @@ func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 	}
 }
 
-// noisyIn has somebody else at work in a block.
+// noisyIn simulates interference in a block.
 func noisyIn(block int) func(*testing.T, *record.Attempt) {
 	return func(t *testing.T, a *record.Attempt) {
 		a.Noise = fixture.Quiet(a.DurationSeconds)
@@ -88,8 +88,8 @@ func noisyIn(block int) func(*testing.T, *record.Attempt) {
 	}
 }
 
-// A difference that is large beside what blocks do is still found.
-func TestALargeDifferenceIsFoundUnderADeclaredCorrelation(t *testing.T) {
+// A difference that is large relative to the spread of blocks is still detected.
+func TestBlockCorrelation_LargeDifferenceIsDetected(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")

@@ -208,7 +208,7 @@ func (f *doubts) ofPartlyRead(as analysis.CapReason) {
 	}
 }
 
-// ofCompleting adds arms that do not complete, with a reason of their own. A finding on the null arm names the baseline.
+// ofCompleting adds arms that do not complete, with a separate reason. A finding on the null arm names the baseline.
 func (f *doubts) ofCompleting(analysis.CapReason) {
 	for _, gate := range judgeCompletes(f.d) {
 		arm := f.d.Exp.Arms[selection.ArmIndex(f.d.Exp, gate.Candidate)]
@@ -222,14 +222,15 @@ func (f *doubts) ofCompleting(analysis.CapReason) {
 	}
 }
 
-// ofTimeouts adds figures of which only a bound is known.
+// ofTimeouts adds figures that timeouts censor, so that only a bound is known.
 func (f *doubts) ofTimeouts() {
 	for arm := range f.d.Exp.Arms {
 		name := f.d.Exp.Arms[arm].Name
 		for _, of := range f.figures {
 			q := estimate.Quantity{Cell: selection.At(of.point, arm), Metric: of.metric, Statistic: of.statistic}
 			if f.d.OpenEnds(q) != (estimate.Open{}) {
-				f.add(analysis.DoubtTimedOut, fmt.Sprintf("trials of arm %s timed out, of which only a bound is known", name), f.of(of, name))
+				f.add(analysis.DoubtTimedOut, fmt.Sprintf("trials of arm %s timed out, and only a bound of their result is known", name),
+					f.of(of, name))
 			}
 		}
 	}

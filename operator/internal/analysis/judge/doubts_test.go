@@ -17,7 +17,7 @@ import (
 )
 
 // No arm has a gate here, but for the one that allows an arm to fail.
-func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
+func TestDoubts_FoundWithoutGates(t *testing.T) {
 	t.Parallel()
 	machine := fixture.Machine{Seed: 3, Noise: fixture.QuietNoise, Seconds: fixture.ScanSeconds}
 	half := assayv1alpha1.Gate{Name: "half", Op: assayv1alpha1.Completes, Bound: "0.5", Candidate: "fused-m4r"}
@@ -156,8 +156,8 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 	}
 }
 
-// An environment that most trials do not have is no part of a figure, and must not be what moves it.
-func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
+// Trials of a minority environment are not part of a figure, and their exclusion must not change it.
+func TestRatios_IncludeOtherEnvironments(t *testing.T) {
 	t.Parallel()
 	for name, slowdown := range map[string]float64{"the same": 1, "another one": 1.5} {
 		t.Run(name, func(t *testing.T) {
@@ -186,8 +186,8 @@ func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
 	}
 }
 
-// Whoever is unlike everybody else at every point is one doubt, so that an analysis can be read.
-func TestDoubtsAreBounded(t *testing.T) {
+// Many doubts about all points become one, which bounds the size of the analysis.
+func TestDoubts_NumberIsBounded(t *testing.T) {
 	t.Parallel()
 	run := analyzed.SimulateScan(t, 3, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
 		spec.Gates, spec.Predictions, spec.Budget.Trials = nil, nil, 10000

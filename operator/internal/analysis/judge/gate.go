@@ -49,13 +49,13 @@ func judgeParity(d *estimate.Data, parity *selection.Parity, point int, result *
 		result.Outcome, result.Message = experiment.VerdictNoGo, parity.Wrong[result.Candidate]
 	case !parity.Seen[selection.At(point, arm)]:
 		result.Outcome, result.Message = experiment.VerdictInvalid,
-			fmt.Sprintf("arm %s gave no output at %s", result.Candidate, analysis.PointName(result.Point))
+			fmt.Sprintf("arm %s has no output at %s", result.Candidate, analysis.PointName(result.Point))
 	case exp.Baseline() >= 0 && !parity.Seen[selection.At(point, exp.Baseline())]:
-		result.Outcome, result.Message = experiment.VerdictInvalid, "the baseline gave no output at "+analysis.PointName(result.Point)
+		result.Outcome, result.Message = experiment.VerdictInvalid, "the baseline has no output at "+analysis.PointName(result.Point)
 	default:
 		result.Outcome, result.Message = experiment.VerdictGo, "all outputs agree"
 		if why := unknownOutputs(d, arm, exp.Baseline()); why != "" {
-			result.Outcome, result.Message = experiment.VerdictInconclusive, "all outputs that are known agree, but "+why
+			result.Outcome, result.Message = experiment.VerdictInconclusive, "all known outputs agree, but "+why
 		}
 	}
 }
@@ -125,7 +125,7 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 	settles(known, d.OpenEnds(mine), region, side, result)
 	switch {
 	case result.Outcome == experiment.VerdictGo && !experiment.Below(found.Low, found.High):
-		// A spread by rounding alone decides at every confidence, at the bound as well as far from it.
+		// An interval that differs by rounding alone decides at every confidence, also at the bound.
 		return tails{0, 1}
 	case result.Outcome == experiment.VerdictGo:
 		// Both ends have to be excluded, so the larger tail counts.
@@ -156,7 +156,7 @@ func decide(found estimate.Inference, confidence float64, result *analysis.GateR
 	case experiment.Spans:
 		result.Outcome = experiment.VerdictInconclusive
 		result.MoreBlocks = found.MoreBlocks(region.Nearest(result.Estimate.Value), (1-confidence)/2)
-		further := "the estimate is so close to it that no number of blocks would decide"
+		further := "the estimate is too close to it for any number of blocks to decide"
 		switch clock := found.Resolution; {
 		case found.Builds > 0:
 			further = fmt.Sprintf("it rests on %d builds, so further builds would decide and further blocks of the same would not", found.Builds)
@@ -217,7 +217,7 @@ func settles(o, candidate estimate.Open, region experiment.Region, side experime
 	if !Decisive(result.Outcome) || !unsafe && !(holds && rests) {
 		return
 	}
-	result.Message = fmt.Sprintf("%s, but trials timed out, of which only a bound is known, so this is not yet %s", result.Message,
+	result.Message = fmt.Sprintf("%s, but trials timed out, and only a bound of their result is known, so this is not yet %s", result.Message,
 		result.Outcome)
 	result.Outcome = experiment.VerdictInconclusive
 }

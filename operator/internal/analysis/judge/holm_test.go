@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
+func TestHolm_NoGoOfManyGatesIsInconclusive(t *testing.T) {
 	t.Parallel()
 	// 1.02 times slower than allowed, with noise such that one gate alone is a narrow NoGo.
 	one := assayv1alpha1.Gate{Name: "a", Metric: "throughput", At: fixture.At8, Candidate: "fused-m4r", Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"}
@@ -48,7 +48,7 @@ func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 	}
 }
 
-func TestABoundIsHeldAgainstTheLevelThatIsShown(t *testing.T) {
+func TestLevelGate_UsesTheReportedLevel(t *testing.T) {
 	t.Parallel()
 	l := analyzed.SimulateScan(t, 6, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, nil)
 	got := l.Analyze()

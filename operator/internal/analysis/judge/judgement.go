@@ -32,7 +32,7 @@ type judgement struct {
 // run to be Go by accident. Purpose is that of the blocks.
 func judge(d *estimate.Data, parity *selection.Parity, contenders []string, purpose record.Purpose) *judgement {
 	out := &judgement{validBlocks: validBlocks(d)}
-	if d.Exp.Plan.Search == nil { // Its rules say how many blocks a load takes.
+	if d.Exp.Plan.Search == nil { // A search determines the number of blocks of a load.
 		out.least, out.asks = asksFor(d.Exp.Plan.Design, purpose)
 		out.ran = d.Chosen.Ran(d.Chosen.Only(purpose))
 	}
@@ -48,7 +48,7 @@ func judge(d *estimate.Data, parity *selection.Parity, contenders []string, purp
 	return out
 }
 
-// asksFor is how many blocks of a purpose a design asks for, and in which field.
+// asksFor returns the number of blocks of a purpose that a design asks for, and the field of the design.
 func asksFor(design experiment.Design, purpose record.Purpose) (least int, field string) {
 	if purpose == record.Confirm && design.Confirm != nil {
 		return design.Confirm.Blocks, "spec.design.confirm.blocks"
@@ -56,8 +56,8 @@ func asksFor(design experiment.Design, purpose record.Purpose) (least int, field
 	return design.Blocks.Min, "spec.design.blocks.min"
 }
 
-// validBlocks counts, for the point and arm that has fewest, the blocks in which a trial was measured and counts. A trial that
-// failed counts too: a failure is a result, and running it again until it succeeds would be a way to win.
+// validBlocks counts, for the point and arm that has fewest, the blocks with a measured trial that counts. A failed trial counts too,
+// because repeating it until it succeeds would bias the result.
 func validBlocks(d *estimate.Data) int {
 	fewest := -1
 	for point := range d.Exp.Points {
@@ -70,8 +70,8 @@ func validBlocks(d *estimate.Data) int {
 	return max(0, fewest)
 }
 
-// relativeHalfWidth is how precise the least precise Blocking gate is. A gate that more blocks cannot make precise does not
-// count: its candidate's output is wrong, or its trials fail.
+// relativeHalfWidth returns the half width of the least precise Blocking gate, relative to its estimate. A gate that more blocks cannot
+// make precise is skipped, because its candidate's output is wrong or its trials fail.
 func relativeHalfWidth(gates []analysis.GateResult, parity *selection.Parity, validBlocks int) *float64 {
 	widest, found := 0.0, false
 	for _, gate := range gates {

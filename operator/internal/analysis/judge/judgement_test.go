@@ -63,7 +63,7 @@ func find(t *testing.T, candidates []analysis.Candidate, name string) analysis.C
 	return candidates[at]
 }
 
-func TestConfirmation(t *testing.T) {
+func TestConfirm_Verdicts(t *testing.T) {
 	t.Parallel()
 	gain := fixture.WithGates(fixture.GainAt8("1.5"))
 	parity := fixture.WithGates(assayv1alpha1.Gate{Name: "parity", At: fixture.At8, Op: assayv1alpha1.ParityEqual})
@@ -106,7 +106,7 @@ func TestConfirmation(t *testing.T) {
 		"an Inconclusive screening has nothing to confirm": {
 			edit: confirming(gain), phases: []phase{{record.Screen, 8, fixture.SpeedUp(1.5)}}, verdict: fixture.Inconclusive, blocks: 8, reason: "the interval spans the bound",
 		},
-		"an output that differs needs no confirming, whatever the times are": {
+		"a differing output needs no confirmation, for any times": {
 			edit: confirming(gain), phases: []phase{{record.Screen, 8, fast}}, verdict: fixture.NoGo, blocks: 8, reason: "another output",
 			tamper: func(l *analyzed.Run) {
 				for _, arm := range []string{"fused-m4r", "fused-naive"} {
@@ -114,7 +114,7 @@ func TestConfirmation(t *testing.T) {
 				}
 			},
 		},
-		"what outputs decide needs no confirming": {
+		"a decision by outputs needs no confirmation": {
 			edit: confirming(parity), phases: []phase{{record.Screen, 8, fast}}, verdict: fixture.Go, blocks: 8, reason: "its blocking gate holds",
 		},
 	}
@@ -145,7 +145,7 @@ func TestConfirmation(t *testing.T) {
 	}
 }
 
-func TestConfirmedGatesRestOnTheFreshBlocksAlone(t *testing.T) {
+func TestConfirm_GatesUseFreshBlocksOnly(t *testing.T) {
 	t.Parallel()
 	gain := confirming(fixture.WithGates(fixture.GainAt8("1.5")))
 	l := inWaves(t, fixture.QuietNoise, gain, phase{record.Screen, 8, fixture.SpeedUp(2)}, phase{record.Confirm, 6, fixture.SpeedUp(1.7)})
@@ -157,7 +157,7 @@ func TestConfirmedGatesRestOnTheFreshBlocksAlone(t *testing.T) {
 		t.Errorf("the screening shows %s of %d blocks and had 2", analysis.Describe(screened), screened.Blocks)
 	}
 	if !strings.Contains(got.Gates[0].Message, "screened Go at 2.0") {
-		t.Errorf("message %q does not say what the screening found", got.Gates[0].Message)
+		t.Errorf("message %q does not have the result of the screening", got.Gates[0].Message)
 	}
 }
 
@@ -179,7 +179,7 @@ func nullAt(slower float64, seconds func(record.Point, string) float64) func(rec
 	}
 }
 
-func TestControls(t *testing.T) {
+func TestControls_Verdicts(t *testing.T) {
 	t.Parallel()
 	slowExpand := func(arm string) func(*analyzed.Run) {
 		return func(l *analyzed.Run) {
@@ -348,7 +348,7 @@ func TestControls(t *testing.T) {
 	}
 }
 
-func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
+func TestNullArm_MovedCapsGatesAtItsPointOnly(t *testing.T) {
 	t.Parallel()
 	both := fixture.WithGates(assayv1alpha1.Gate{Name: "gain", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
 		Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"})
@@ -369,7 +369,7 @@ func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
 	}
 }
 
-func TestTheNullArmIsShownBesideTheCandidatesAndNeverJudged(t *testing.T) {
+func TestNullArm_IsReportedAndNotJudged(t *testing.T) {
 	t.Parallel()
 	got := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: nullAt(1, fixture.SpeedUp(1.7))},
 		withNull(fixture.WithGates(fixture.GainAt8("1.5")))).Analyze()
@@ -386,9 +386,9 @@ func TestTheNullArmIsShownBesideTheCandidatesAndNeverJudged(t *testing.T) {
 	}
 }
 
-// TestManyControlsRarelyMoveByAccident holds the false alarms of the null arm to the level of one gate, however many gates
+// TestControls_ManyRarelyMoveByAccident holds the false alarms of the null arm to the level of one gate, however many gates
 // look at it: a run of identical arms with 12 gates.
-func TestManyControlsRarelyMoveByAccident(t *testing.T) {
+func TestControls_ManyRarelyMoveByAccident(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
@@ -420,7 +420,7 @@ func TestManyControlsRarelyMoveByAccident(t *testing.T) {
 	}
 }
 
-func TestGateConfidence(t *testing.T) {
+func TestGate_Confidence(t *testing.T) {
 	t.Parallel()
 	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.7)}, fixture.WithGates(fixture.GainAt8("1.5")))
 	got := l.Analyze()
@@ -450,7 +450,7 @@ func TestGateConfidence(t *testing.T) {
 	}
 }
 
-func TestValidBlocksCountWhatNeedNotBeMeasuredAgain(t *testing.T) {
+func TestValidBlocks_FailedTrialsCount(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		change func(a *record.Attempt)
@@ -477,7 +477,7 @@ func TestValidBlocksCountWhatNeedNotBeMeasuredAgain(t *testing.T) {
 	}
 }
 
-func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
+func TestHolm_GoOfManyCandidatesIsInconclusive(t *testing.T) {
 	t.Parallel()
 	// A candidate whose gate holds narrowly, alone and as one of two.
 	one := fixture.GainAt8("1.5")
@@ -494,14 +494,14 @@ func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
 		t.Fatalf("alone: %s, %s", alone.Verdict, alone.Candidates[1].Reason)
 	}
 	both := analyzed.SimulateScan(t, 8, machine, fixture.WithGates(fixture.GainAt8("1.5"))).Analyze()
-	if got := find(t, both.Candidates, "fused-m4r"); got.Verdict != fixture.Inconclusive || !strings.Contains(got.Reason, "one of 2 candidates") {
+	if got := find(t, both.Candidates, "fused-m4r"); got.Verdict != fixture.Inconclusive || !strings.Contains(got.Reason, "correction for 2 candidates") {
 		t.Errorf("as one of two: %s: %s", got.Verdict, got.Reason)
 	}
 }
 
-// What keeps a gate from a decision is in the analysis as the rule and the finding, also where the figures decide nothing: who follows the
-// figure through many runs cannot read it from the outcome.
-func TestAGateKeepsWhatKeepsItFromADecision(t *testing.T) {
+// The analysis has the rule and the finding of each cap, also on a gate without a decision, because users who follow the figure through many
+// runs cannot infer it from the outcome.
+func TestGate_RecordsItsCaps(t *testing.T) {
 	t.Parallel()
 	sequential := func(spec *fixture.RunSpec) { spec.Design.Order = assayv1alpha1.OrderSequential }
 	for name, c := range map[string]struct {
@@ -510,12 +510,12 @@ func TestAGateKeepsWhatKeepsItFromADecision(t *testing.T) {
 		tamper func(*analyzed.Run)
 		want   []analysis.CapReason
 	}{
-		"nothing does":                             {0.94, nil, nil, nil},
-		"a Go of arms that kept their places":      {0.94, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
-		"a NoGo of them":                           {1.07, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
-		"figures of them that decide nothing":      {1, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
-		"one that is Invalid says why by itself":   {0.94, sequential, func(l *analyzed.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 2 }) }, nil},
-		"a NoGo of few blocks is one all the same": {1.07, nil, func(l *analyzed.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 8 }) }, nil},
+		"nothing does":                           {0.94, nil, nil, nil},
+		"a Go of arms that kept their places":    {0.94, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
+		"a NoGo of them":                         {1.07, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
+		"figures of them that decide nothing":    {1, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
+		"one that is Invalid says why by itself": {0.94, sequential, func(l *analyzed.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 2 }) }, nil},
+		"a NoGo of few blocks remains":           {1.07, nil, func(l *analyzed.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 8 }) }, nil},
 		"a Go of few blocks": {0.94, nil, func(l *analyzed.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 8 }) },
 			[]analysis.CapReason{analysis.CapFewBlocks}},
 	} {
@@ -541,7 +541,7 @@ func TestAGateKeepsWhatKeepsItFromADecision(t *testing.T) {
 
 // However many gates look at a place, a control there is compared once, or it would be one chance more of them all; and who gave another
 // output is compared in nothing.
-func TestAControlIsComparedOnceForAllGatesThatLookThere(t *testing.T) {
+func TestControls_OneComparisonPerFigure(t *testing.T) {
 	t.Parallel()
 	within := func(name string) assayv1alpha1.Gate {
 		return assayv1alpha1.Gate{Name: name, Metric: "latency", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}

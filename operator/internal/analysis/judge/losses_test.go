@@ -26,7 +26,7 @@ func way(t testing.TB, name string) fixture.Loss {
 	return fixture.Loss{}
 }
 
-func TestLossesNeverHelp(t *testing.T) {
+func TestLosses_NeverImproveTheVerdict(t *testing.T) {
 	t.Parallel()
 	type lost struct {
 		how, arm string
@@ -54,7 +54,7 @@ func TestLossesNeverHelp(t *testing.T) {
 		"a single timeout leaves open how slow the candidate is": {
 			edit: fixture.CompletesGate("0.9", ""), lost: []lost{{"timeout", "new", 1}}, want: fixture.Inconclusive,
 		},
-		"a baseline that times out is not beaten by the bound of its times, which need not hold what it hung in": {
+		"a bound of the baseline's timeouts does not make a Go, because its own times need not include the hang": {
 			edit: fixture.CompletesGate("0.3", ""), lost: []lost{{"timeout", "old", 11}}, want: fixture.Inconclusive, reason: "so this is not yet Go",
 		},
 		"nor by a candidate that is slower where neither hangs": {
@@ -62,11 +62,11 @@ func TestLossesNeverHelp(t *testing.T) {
 		},
 		"one that crashes in 14 of 20 trials is NoGo": {lost: []lost{{"crash", "new", 14}}, want: fixture.NoGo, reason: "6 of 20 trials completed against at least 1.000: 14 failed"},
 		"one failure is NoGo, as in a search":         {lost: []lost{{"memory", "new", 1}}, want: fixture.NoGo, reason: "19 of 20 trials completed"},
-		"crashes that are Advisory leave Inconclusive what remains": {
+		"crashes under an Advisory gate make the other gates Inconclusive": {
 			edit: fixture.CompletesGate("", assayv1alpha1.Advisory), lost: []lost{{"crash", "new", 14}}, want: fixture.Inconclusive,
 			reason: "at the only point arm new lost 14 of 20 trials (14 failed), and the baseline 0 of 20 trials (Fisher's exact test",
 		},
-		"a share that may be reached is Inconclusive": {edit: fixture.CompletesGate("0.95", ""), lost: []lost{{"exit", "new", 2}}, want: fixture.Inconclusive, reason: "do not exclude"},
+		"a share that may be reached is Inconclusive": {edit: fixture.CompletesGate("0.95", ""), lost: []lost{{"exit", "new", 2}}, want: fixture.Inconclusive, reason: "may still reach the bound"},
 		"a share that is reached is Go":               {edit: fixture.CompletesGate("90%", ""), lost: []lost{{"exit", "new", 2}}, want: fixture.Go},
 		"half of its trials missing is Inconclusive, and named": {
 			lost: []lost{{"missing", "new", 10}}, want: fixture.Inconclusive, reason: "10 missing", warning: "arm new lost 10 of 20 trials (10 missing), first w000-b000",
@@ -74,7 +74,7 @@ func TestLossesNeverHelp(t *testing.T) {
 		"half of its trials missing without a plan too": {
 			noPlan: true, lost: []lost{{"missing", "new", 10}}, want: fixture.Inconclusive, reason: "10 missing", warning: "arm new lost 10 of 20 trials (10 missing)",
 		},
-		"what the baseline lost as well excuses nothing of a level": {
+		"losses of the baseline do not excuse those of a level": {
 			edit: fixture.AbsoluteGate("AtMost", "10s"), lost: []lost{{"missing", "old", 10}, {"missing", "new", 10}}, want: fixture.Inconclusive,
 			reason: "and as many of no arm 0 of",
 		},
@@ -108,13 +108,13 @@ func TestLossesNeverHelp(t *testing.T) {
 		"a planned trial that is not there leaves open whether it completed": {
 			lost: []lost{{"missing", "new", 1}}, want: fixture.Inconclusive, reason: "19 of 20 trials completed against at least 1.000: 1 missing (first w000-b00",
 		},
-		"four of twenty are too few for the exact test, and nobody knows what they gave": {
+		"four of twenty are too few for the exact test, and their results are unknown": {
 			lost: []lost{{"slowest", "new", 4}}, want: fixture.Inconclusive, reason: "16 of 20 trials completed against at least 1.000: 4 missing",
 		},
 		"nor is it a NoGo that many are not there": {
-			edit: fixture.CombineEdits(fixture.CompletesGate("95%", ""), fixture.FewBlocks), lost: []lost{{"slowest", "new", 4}}, want: fixture.Inconclusive, reason: "nobody knows what those without an end",
+			edit: fixture.CombineEdits(fixture.CompletesGate("95%", ""), fixture.FewBlocks), lost: []lost{{"slowest", "new", 4}}, want: fixture.Inconclusive, reason: "the results of trials without an end",
 		},
-		"the baseline's leave open what the comparison rests on": {
+		"the baseline's losses leave the comparison open": {
 			lost: []lost{{"missing", "old", 1}}, want: fixture.Inconclusive, reason: "the baseline does not complete",
 		},
 		"a share that is reached without them holds, and the exact test looks": {
@@ -156,7 +156,7 @@ func TestLossesNeverHelp(t *testing.T) {
 	}
 }
 
-func TestATrialThatWasTakenAwayIsCountedOnce(t *testing.T) {
+func TestRemovedTrial_IsCountedOnce(t *testing.T) {
 	t.Parallel()
 	l := analyzed.SimulatePair(t, 0.94, nil)
 	gone := l.Attempts[slices.IndexFunc(l.Attempts, func(a record.Attempt) bool { return a.Arm == "new" && !a.Warmup })]
@@ -170,8 +170,8 @@ func TestATrialThatWasTakenAwayIsCountedOnce(t *testing.T) {
 	}
 }
 
-// Each execution of a block may lack trials that the other has: those of one are compared, and of the others nobody knows.
-func TestATrialThatOnlyAnotherExecutionHasIsOneOfWhichNothingIsKnown(t *testing.T) {
+// Each execution of a block may lack trials that the other has. Those of one are compared, and the results of the others are unknown.
+func TestLosses_TrialOfAnotherExecutionIsUnknown(t *testing.T) {
 	t.Parallel()
 	l := analyzed.SimulatePair(t, 0.94, nil)
 	one := &l.Attempts[slices.IndexFunc(l.Attempts, func(a record.Attempt) bool { return a.Arm == "new" && !a.Warmup })]
@@ -184,7 +184,7 @@ func TestATrialThatOnlyAnotherExecutionHasIsOneOfWhichNothingIsKnown(t *testing.
 	}
 }
 
-func TestEveryArmHasOneRowOfCompleting(t *testing.T) {
+func TestCompletes_OneRowPerArm(t *testing.T) {
 	t.Parallel()
 	got := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(fixture.GainAt8("1.5"))).Analyze()
 	var rows []string

@@ -18,8 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// What went badly is not out of sight where it was moved: into an execution that does not count, into a warm-up, or out of the plan.
-func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
+// A bad trial counts also after it was moved into an execution that does not count, into a warm-up, or out of the plan.
+func TestMovedTrials_FailuresStillCount(t *testing.T) {
 	t.Parallel()
 	crash := func(a *record.Attempt) {
 		a.Outcome, a.ExitCode, a.Signal, a.Result = record.Failed, nil, ptr.To(11), nil
@@ -136,8 +136,8 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 	}
 }
 
-// An output that nobody knows may be the one that differs, whatever took it, also where not all trials have to complete.
-func TestAnOutputThatIsNotThereIsNotEqual(t *testing.T) {
+// An unknown output may be the one that differs, for any cause, also if not all trials have to complete.
+func TestParity_MissingOutputIsNotEqual(t *testing.T) {
 	t.Parallel()
 	marker := func(a *record.Attempt) []record.Started {
 		return []record.Started{{Schema: record.StartedSchema, ID: a.ID, Trial: a.Trial, Block: a.Block, Point: a.Point, Arm: a.Arm,
@@ -182,7 +182,7 @@ func TestAnOutputThatIsNotThereIsNotEqual(t *testing.T) {
 }
 
 // A null arm that lost the trials in which it moved shows nothing.
-func TestANullArmThatLostTrialsIsMissing(t *testing.T) {
+func TestNullArm_WithLostTrialsIsMissing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		arms []string
@@ -210,8 +210,8 @@ func TestANullArmThatLostTrialsIsMissing(t *testing.T) {
 	}
 }
 
-// A crash is no success, whatever is made of its object: of two crashed trials every two ways are tried.
-func TestNothingThatIsMadeOfACrashIsGo(t *testing.T) {
+// A crash with an altered object is not a success. The test tries every pair of alterations of two crashed trials.
+func TestCrash_AlteredObjectIsNotGo(t *testing.T) {
 	t.Parallel()
 	key := func(a *record.Attempt) string { return "attempts/" + a.Block + "/" + a.ID + ".json" }
 	gone := func(a *record.Attempt) { a.ID = "" }
@@ -226,11 +226,11 @@ func TestNothingThatIsMadeOfACrashIsGo(t *testing.T) {
 				Point: a.Point, Arm: a.Arm, StartedAt: "2026-11-21T08:00:00Z"})
 			gone(a)
 		},
-		"what cannot be read": func(a *record.Attempt, e *record.Evidence) {
+		"unreadable": func(a *record.Attempt, e *record.Evidence) {
 			e.Problems = append(e.Problems, record.Problem{Source: record.Source{Key: key(a)}, Reason: "x"})
 			gone(a)
 		},
-		"what was sealed as another object": func(a *record.Attempt, e *record.Evidence) {
+		"sealed as another object": func(a *record.Attempt, e *record.Evidence) {
 			e.Sealed = map[string]string{key(a): strings.Repeat("0", 64)}
 		},
 		"another environment": func(a *record.Attempt, _ *record.Evidence) {

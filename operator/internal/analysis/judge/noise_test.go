@@ -44,7 +44,7 @@ func beside(neighbour fixture.Neighbour, arms []string, blocks ...int) func(*ana
 	}
 }
 
-func TestANeighbour(t *testing.T) {
+func TestJudge_Neighbour(t *testing.T) {
 	t.Parallel()
 	// Three arms, four points, two slots of each: 24 measured trials in each of 12 blocks.
 	const perBlock, all = 24, 12 * 24
@@ -59,14 +59,14 @@ func TestANeighbour(t *testing.T) {
 		silent  string // Part of no warning.
 		reason  string // Part of a candidate's reason.
 	}{
-		"nobody there: every trial counts, and nothing is said of noise": {
+		"an idle machine: every trial counts, without a warning": {
 			verdict: fixture.Go, silent: "noise",
 		},
 		"in the middle of a block: its trials are invalid, the verdict is that of the others": {
 			tamper: beside(cpuNeighbour, nil, 4, 5, 6), verdict: fixture.Go, invalid: 3 * perBlock,
 			says: "ran beyond a noise limit: otherWork 40.3 %, limit 5 %", warns: fmt.Sprintf("%d beyond a noise limit", 3*perBlock),
 		},
-		"throughout half of the run: what is left decides": {
+		"throughout half of the run: the other half decides": {
 			tamper: beside(cpuNeighbour, nil, 0, 1, 2, 3, 4, 5), verdict: fixture.Go, invalid: 6 * perBlock,
 		},
 		"in all blocks but two: Invalid": {
@@ -113,7 +113,7 @@ func TestANeighbour(t *testing.T) {
 		"with Warn the trials are used, and the warning counts them": {
 			edit: environmentOf(assayv1alpha1.ViolationWarn, assayv1alpha1.NoiseLimits{}), tamper: beside(cpuNeighbour, candidates, 4),
 			verdict: fixture.Inconclusive,
-			warns:   fmt.Sprintf("16 of %d trials ran beyond a noise limit and are used all the same, since environment.onViolation is Warn: otherWork in 16", all),
+			warns:   fmt.Sprintf("16 of %d trials ran beyond a noise limit and are used, because environment.onViolation is Warn: otherWork in 16", all),
 		},
 		"with Invalid they are left out as with Retry": {
 			edit: environmentOf(assayv1alpha1.ViolationInvalid, assayv1alpha1.NoiseLimits{}), tamper: beside(cpuNeighbour, nil, 4),
@@ -141,7 +141,7 @@ func TestANeighbour(t *testing.T) {
 			},
 			tamper: func(l *analyzed.Run) { l.LastOf("loop").Noise.During.ThrottledSeconds = ptr.To(0.0005) }, verdict: fixture.Go, silent: "throttled",
 		},
-		"a ledger without the readings is judged by what it has, and says once what it lacks": {
+		"a ledger without the readings is judged without them, with one warning": {
 			tamper: func(l *analyzed.Run) {
 				for i := range l.Attempts {
 					l.Attempts[i].Noise = record.NoiseWindows{During: record.Noise{StealRatio: ptr.To(0.0), ThrottledSeconds: ptr.To(0.0)}}
@@ -190,9 +190,9 @@ func TestANeighbour(t *testing.T) {
 	}
 }
 
-// Identical arms, and somebody else who comes and goes at random and always hits the candidate: whatever he does in the trial's own time,
-// he never makes it look slower.
-func TestANeighbourNeverMakesANoGo(t *testing.T) {
+// The arms are identical, and a neighbour at random times always hits the candidate. Its work during the trial never makes the candidate a
+// NoGo.
+func TestNoise_NeighbourMakesNoNoGo(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(20)
 	if testing.Short() {

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// points lets a pair of arms be measured at so many points, and its gates look at all of them.
+// points measures a pair of arms at the given number of points, with gates at all of them.
 func points(count int) func(*fixture.RunSpec) {
 	return func(spec *fixture.RunSpec) {
 		axis := assayv1alpha1.SweepAxis{Name: "size"}
@@ -34,8 +34,8 @@ func atSize(size string) func(*fixture.RunSpec) {
 	return func(spec *fixture.RunSpec) { spec.Gates[0].At = assayv1alpha1.ParameterValues{"size": size} }
 }
 
-// What an arm loses at one point is what it loses there, however many other points there are at which it loses nothing.
-func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
+// Losses at one point are detected with any number of other points without losses.
+func TestLosses_OnePointAmongManyIsDetected(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		points int
@@ -107,8 +107,8 @@ func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
 	}
 }
 
-// What is lost at each of many points is counted once, and not again by every gate at each of them.
-func TestLossesAtManyPointsTakeLittleLongerThanThePoints(t *testing.T) {
+// Losses at each of many points are counted once, and not again by every gate.
+func TestLosses_ManyPointsAreFast(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("measures time: runs in the long form")

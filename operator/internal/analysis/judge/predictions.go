@@ -26,7 +26,7 @@ func Predictions(d *estimate.Data, parity *selection.Parity) []analysis.Predicti
 	return out
 }
 
-// JudgePrediction reports whether a prediction was missed: by more than a factor of two, or in its direction.
+// JudgePrediction reports whether a prediction was missed, by more than a factor of two or in its direction.
 func JudgePrediction(predicted float64, measured *analysis.Estimate) (missed bool, message string) {
 	if measured == nil {
 		return false, "not measured"
@@ -35,13 +35,13 @@ func JudgePrediction(predicted float64, measured *analysis.Estimate) (missed boo
 	text := fmt.Sprintf("predicted %s, measured %s", quantity.Format(predicted, quantity.Times), analysis.Describe(measured))
 	switch {
 	case measured.High != nil && predicted > 1 && *measured.High < 1, measured.Low != nil && predicted < 1 && *measured.Low > 1:
-		return true, text + ": the change goes the other way"
+		return true, text + ": the effect has the opposite direction"
 	case off > 2:
-		return true, fmt.Sprintf("%s: %s times what was predicted", text, quantity.Decimals(off, 1))
+		return true, fmt.Sprintf("%s: %s times the prediction", text, quantity.Decimals(off, 1))
 	case off == 0:
-		return true, text + ": nothing is left of it"
+		return true, text + ": the measured ratio is 0"
 	case off < 0.5:
-		return true, fmt.Sprintf("%s: 1/%s of what was predicted", text, quantity.Decimals(1/off, 1))
+		return true, fmt.Sprintf("%s: 1/%s of the prediction", text, quantity.Decimals(1/off, 1))
 	default:
 		return false, text + ": within a factor of two"
 	}

@@ -23,7 +23,7 @@ func silent(gates ...assayv1alpha1.Gate) func(*fixture.RunSpec, *fixture.Templat
 	}
 }
 
-// using gives every trial of an arm something its process used, and takes away what it reported.
+// using gives every trial of an arm a process quantity, and removes its reported figures.
 func using(l *analyzed.Run, arm string, change func(block int, attempt *record.Attempt)) {
 	blocks := map[string]int{}
 	l.EachOf(arm, func(attempt *record.Attempt) {
@@ -35,7 +35,7 @@ func using(l *analyzed.Run, arm string, change func(block int, attempt *record.A
 	})
 }
 
-func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
+func TestProcess_QuantitiesAreJudged(t *testing.T) {
 	t.Parallel()
 	gate := func(metric string, op assayv1alpha1.GateOperator, bound string) assayv1alpha1.Gate {
 		return assayv1alpha1.Gate{Name: "g", Metric: metric, Op: op, Bound: bound, Candidate: "fused-m4r", At: fixture.At8}
@@ -58,11 +58,11 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 		"involuntary context switches": {gate("process.involuntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
 		"a count of zero has no ratio": {gate("process.majorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictInconclusive, "in 32 of 32 trials), and a ratio needs positive ones: judge the figure itself, with AtMost"},
 		"a count of zero is a figure":  {gate("process.majorFaults", assayv1alpha1.AtMost, "3"), nil, experiment.VerdictGo, "at most"},
-		"what was not read is absent, and not zero": {
+		"a missing reading is absent, and not zero": {
 			gate("process.peakMemory", assayv1alpha1.AtMost, "150Mi"), func(a *record.Attempt) { a.Resources.MaxRSSBytes = nil },
 			experiment.VerdictInvalid, "has no value in any of the 16 trials of arm fused-m4r",
 		},
-		"half of the CPU time is none": {
+		"half of the CPU time is missing": {
 			gate("process.cpuTime", assayv1alpha1.AtMost, "1s"), func(a *record.Attempt) { a.Resources.SystemSeconds = nil },
 			experiment.VerdictInvalid, "has no value in any of the 16 trials of arm fused-m4r",
 		},
@@ -99,9 +99,9 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 	}
 }
 
-// A count of 0 has no logarithm. It is a figure all the same: one of them does not take what the others say, and where nothing is left to
-// divide by, the gate is undecided, which excuses nothing.
-func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
+// A count of 0 has no logarithm and is still a figure. One of them does not invalidate the others, and with a mean of 0 in the baseline the
+// gate is undecided, which does not excuse other gates.
+func TestZeroCount_NeitherDecidesNorExcuses(t *testing.T) {
 	t.Parallel()
 	none := func(int) bool { return false }
 	all := func(int) bool { return true }
@@ -114,7 +114,7 @@ func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
 		says             string
 	}{
 		"more of them":                              {"involuntaryContextSwitches", 1.5, none, none, fixture.NoGo, "1.500x"},
-		"more, and one trial has none":              {"involuntaryContextSwitches", 3, first, none, fixture.NoGo, "is 0 in 1 of 32 trials, so that this is the ratio of the means over blocks (Fieller 1954)"},
+		"more, and one trial has none":              {"involuntaryContextSwitches", 3, first, none, fixture.NoGo, "is 0 in 1 of 32 trials, so this is the ratio of the means over blocks (Fieller 1954)"},
 		"more, and one of the baseline has none":    {"involuntaryContextSwitches", 1.5, none, first, fixture.NoGo, "is 0 in 1 of 32 trials"},
 		"fewer of them":                             {"involuntaryContextSwitches", 0.5, none, none, fixture.Go, "0.5000x"},
 		"fewer, and one trial has none":             {"involuntaryContextSwitches", 0.5, first, none, fixture.Go, "is 0 in 1 of 32 trials"},
@@ -172,7 +172,7 @@ func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
 }
 
 // A reading that is there in a part of an arm's trials says nothing of the others, which may be the slow ones.
-func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
+func TestPartlyRead_QuantityIsInconclusive(t *testing.T) {
 	t.Parallel()
 	noSystem := func(a *record.Attempt) { a.Resources.SystemSeconds = nil }
 	noMemory := func(a *record.Attempt) { a.Resources.MaxRSSBytes = nil }
@@ -223,7 +223,7 @@ func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
 	}
 }
 
-func TestAServersProcessIsJudgedToo(t *testing.T) {
+func TestProcess_ServerRoleIsJudged(t *testing.T) {
 	t.Parallel()
 	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 		silent(assayv1alpha1.Gate{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.RatioAtMost, Bound: "1.5",
@@ -244,8 +244,8 @@ func TestAServersProcessIsJudgedToo(t *testing.T) {
 	}
 }
 
-// Whatever a ledger says, it is judged: what an attempt does not have is missing in it.
-func TestAttemptsWithoutAResultLackWhatGatesNeed(t *testing.T) {
+// Every ledger is judged. A quantity that an attempt lacks is missing.
+func TestMissingResult_IsALoss(t *testing.T) {
 	t.Parallel()
 	l := analyzed.SimulatePair(t, 0.94, nil)
 	l.Exp.Plan.Workload.Output.Format = format.None

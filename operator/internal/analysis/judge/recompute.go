@@ -66,12 +66,12 @@ func environmentDecides(d *estimate.Data, _ *judgement, gate *analysis.GateResul
 		quantity.Count(again.Rejected, "trial"), d.Chosen.OtherKeys, found, again.Outcome)
 }
 
-// gateArms are the arms that a gate rests on: its candidate, and the baseline if it compares.
+// gateArms returns the arms that a gate depends on: its candidate, and for a relative gate the baseline.
 func gateArms(d *estimate.Data, gate *analysis.GateResult) []int {
 	return restsOn(d, selection.ArmIndex(d.Exp, gate.Candidate), gate.Op.Relative())
 }
 
-// restsOn are an arm, and the baseline if it is compared with one.
+// restsOn returns an arm, and the baseline for a relative comparison.
 func restsOn(d *estimate.Data, arm int, relative bool) []int {
 	if baseline := d.Exp.Baseline(); relative && baseline >= 0 {
 		return []int{arm, baseline}
@@ -79,7 +79,7 @@ func restsOn(d *estimate.Data, arm int, relative bool) []int {
 	return []int{arm}
 }
 
-// pointOf is the place of a gate's point in the experiment.
+// pointOf returns the index of a gate's point in the experiment.
 func pointOf(d *estimate.Data, gate *analysis.GateResult) int {
 	return slices.IndexFunc(d.Exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
 }
@@ -105,10 +105,10 @@ func rejectionDecides(_ *estimate.Data, _ *judgement, gate *analysis.GateResult)
 	if holds := gate.Outcome == experiment.VerdictGo; side != experiment.Spans && holds == (side == experiment.Inside) {
 		return ""
 	}
-	return with + ", and leaving them out must not be what decides"
+	return with + ", so their exclusion would decide"
 }
 
-// recentred moves an interval to another estimate: by a factor where all is positive, as ratios and times are compared, else by a
+// recentred moves an interval to another estimate, by a factor if all values are positive (ratios and times) and otherwise by a
 // difference.
 func recentred(e *analysis.Estimate, value float64) (low, high float64) {
 	if *e.Low > 0 && value > 0 {

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestARejectionMayMakeAGatePreciseAndNotMoveIt(t *testing.T) {
+func TestRejection_MayNarrowAndNotMoveAGate(t *testing.T) {
 	estimate := func(low, value, high float64) *analysis.Estimate {
 		return &analysis.Estimate{Value: value, Ratio: true, Low: ptr.To(low), High: ptr.To(high), Blocks: 10}
 	}
@@ -34,29 +34,29 @@ func TestARejectionMayMakeAGatePreciseAndNotMoveIt(t *testing.T) {
 		},
 		"the estimate comes nearer to the bound than the interval is wide": {
 			outcome: goes, without: estimate(1.04, 1.05, 1.06), again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(0.92, 1.005, 1.1)},
-			says: "Inconclusive, and leaving them out must not be what decides",
+			says: "Inconclusive, so their exclusion would decide",
 		},
 		"the estimate lies on the other side": {
 			outcome: goes, without: estimate(1.04, 1.06, 1.08), again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(0.85, 0.93, 1.01)},
-			says: "must not be what decides",
+			says: "their exclusion would decide",
 		},
 		"the verdict turns round": {
 			outcome: goes, without: estimate(1.04, 1.06, 1.08), again: &analysis.Recomputed{Outcome: noGo, Estimate: estimate(0.85, 0.9, 0.95)}, says: "NoGo",
 		},
 		"a baseline that excuses its noise makes no NoGo": {
 			outcome: noGo, without: estimate(0.92, 0.94, 0.96), again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(0.95, 1.02, 1.09)},
-			says: "must not be what decides",
+			says: "their exclusion would decide",
 		},
 		"a NoGo that stays where it was": {
 			outcome: noGo, without: estimate(0.92, 0.94, 0.96), again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(0.85, 0.94, 1.03)},
 		},
 		"at most: a time that grows with them": {
 			op: experiment.RatioAtMost, outcome: goes, without: estimate(0.94, 0.95, 0.96),
-			again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(0.95, 1.05, 1.15)}, says: "must not be what decides",
+			again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(0.95, 1.05, 1.15)}, says: "their exclusion would decide",
 		},
 		"a time that grows with them by as large a part": {
 			op: experiment.RatioAtMost, outcome: goes, without: estimate(0.4, 0.5, 0.9),
-			again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(0.3, 0.56, 1.1)}, says: "must not be what decides",
+			again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(0.3, 0.56, 1.1)}, says: "their exclusion would decide",
 		},
 		"a figure that may be below zero moves by a difference": {
 			op: experiment.AtMost, outcome: goes, without: estimate(-0.2, 0.3, 0.8),
@@ -68,11 +68,11 @@ func TestARejectionMayMakeAGatePreciseAndNotMoveIt(t *testing.T) {
 		},
 		"one that moves by more than is left": {
 			op: experiment.AtMost, outcome: goes, without: estimate(-0.2, 0.3, 0.8),
-			again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(-0.9, 0.6, 1.7)}, says: "must not be what decides",
+			again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(-0.9, 0.6, 1.7)}, says: "their exclusion would decide",
 		},
 		"one that falls below zero": {
 			op: experiment.AtLeast, outcome: goes, without: estimate(1.04, 1.05, 1.06),
-			again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(-2, -0.5, 1.2)}, says: "must not be what decides",
+			again: &analysis.Recomputed{Outcome: inconclusive, Estimate: estimate(-2, -0.5, 1.2)}, says: "their exclusion would decide",
 		},
 		"with them there is no interval at all": {
 			outcome: goes, without: estimate(1.04, 1.05, 1.06), again: &analysis.Recomputed{Outcome: invalid}, says: "it is Invalid",
@@ -91,8 +91,8 @@ func TestARejectionMayMakeAGatePreciseAndNotMoveIt(t *testing.T) {
 	}
 }
 
-// A neighbour does not choose: whoever loses more at one point is seen there, however many other points there are.
-func TestRejectionsAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
+// A neighbour does not select arms, so uneven rejections at one point are detected with any number of other points.
+func TestRejection_OnePointAmongManyIsDetected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		points, mine int
 		says         string

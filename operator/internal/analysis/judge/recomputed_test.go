@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Whatever the analysis says stays what it says when every limit is off and the same trials are counted: that is what it is with.
-func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
+// WithRejected equals the outcome of the same run with every limit off.
+func TestWithRejected_EqualsRunWithoutLimits(t *testing.T) {
 	t.Parallel()
 	limits := assayv1alpha1.NoiseLimits{OtherWork: "off", Steal: "off"}
 	tamper := beside(cpuNeighbour, nil, 3, 7)
@@ -41,8 +41,8 @@ func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 	}
 }
 
-// One reading costs one trial: the other arms of the block keep theirs, and its own arm what is left of it there.
-func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
+// A reading beyond a limit rejects one trial. The other arms of the block and the other trials of its arm remain.
+func TestRejection_OtherTrialsOfTheBlockRemain(t *testing.T) {
 	t.Parallel()
 	run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(fixture.GainAt8("1.1")))
 	var hit *record.Attempt
@@ -67,7 +67,7 @@ func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
 }
 
 // A load that an arm sustains only in the trials that its own other work does not slow down is not one that it sustains.
-func TestASearchCannotExcuseItsOwnNoise(t *testing.T) {
+func TestSearch_OwnNoiseIsNotExcused(t *testing.T) {
 	t.Parallel()
 	exp := searchExperiment(t, nil)
 	machine := fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: served(map[string]float64{"loop": 1200, "fused-m4r": 1200})}

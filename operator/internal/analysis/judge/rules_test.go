@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// known is what rules are asked of: the baseline old and the candidates new and newer at two points.
+// known returns data for the rules: the baseline old and the candidates new and newer at two points.
 func known() *estimate.Data {
 	exp := &experiment.Experiment{
 		Points: []record.Point{{Key: "size=1"}, {Key: "size=2"}},
@@ -45,7 +45,7 @@ func addLosses(d *estimate.Data, c selection.Cell, lost selection.Balance) {
 func onePoint(d *estimate.Data) { d.Exp.Points = d.Exp.Points[:1] }
 func ofSearch(d *estimate.Data) { d.Exp.Plan.Search = &experiment.Search{} }
 
-// says reports a text that does not hold what is wanted; nothing is wanted of an empty one.
+// says reports a text without the wanted substring; an empty substring is not checked.
 func says(t *testing.T, got, want string) {
 	t.Helper()
 	if (got == "") != (want == "") || !strings.Contains(got, want) {
@@ -53,7 +53,7 @@ func says(t *testing.T, got, want string) {
 	}
 }
 
-func TestAPredictionIsMissedByAFactorOfTwoOrInItsDirection(t *testing.T) {
+func TestPrediction_MissedByFactorTwoOrDirection(t *testing.T) {
 	measured := func(low, value, high float64) *analysis.Estimate {
 		return &analysis.Estimate{Value: value, Ratio: true, Low: ptr.To(low), High: ptr.To(high)}
 	}
@@ -63,15 +63,15 @@ func TestAPredictionIsMissedByAFactorOfTwoOrInItsDirection(t *testing.T) {
 		missed    bool
 		says      string
 	}{
-		"what was not measured misses nothing":          {2, nil, false, "not measured"},
+		"an unmeasured prediction is not missed":        {2, nil, false, "not measured"},
 		"half as much more":                             {2, measured(2.9, 3, 3.1), false, "within a factor of two"},
 		"exactly twice":                                 {2, measured(3.9, 4, 4.1), false, "within a factor of two"},
 		"exactly half":                                  {4, measured(1.9, 2, 2.1), false, "within a factor of two"},
-		"more than twice":                               {2, measured(5, 6, 7), true, "3.0 times what was predicted"},
-		"less than half":                                {6, measured(1.5, 2, 2.5), true, "1/3.0 of what was predicted"},
-		"a count of which none is left":                 {0.6, measured(0, 0, 1e-12), true, "nothing is left of it"},
-		"a gain that is a loss":                         {1.2, measured(0.8, 0.9, 0.99), true, "the other way"},
-		"a loss that is a gain":                         {0.8, measured(1.01, 1.1, 1.2), true, "the other way"},
+		"more than twice":                               {2, measured(5, 6, 7), true, "3.0 times the prediction"},
+		"less than half":                                {6, measured(1.5, 2, 2.5), true, "1/3.0 of the prediction"},
+		"a count of which none is left":                 {0.6, measured(0, 0, 1e-12), true, "the measured ratio is 0"},
+		"a gain that is a loss":                         {1.2, measured(0.8, 0.9, 0.99), true, "the opposite direction"},
+		"a loss that is a gain":                         {0.8, measured(1.01, 1.1, 1.2), true, "the opposite direction"},
 		"a gain that may be none":                       {1.2, measured(0.8, 0.9, 1), false, "within a factor of two"},
 		"a loss that may be none":                       {0.8, measured(1, 1.1, 1.2), false, "within a factor of two"},
 		"no change predicted, and a loss within a half": {1, measured(0.8, 0.9, 0.99), false, "within a factor of two"},
@@ -87,7 +87,7 @@ func TestAPredictionIsMissedByAFactorOfTwoOrInItsDirection(t *testing.T) {
 	}
 }
 
-func TestAPredictionIsOfTheCandidatesAndPointsThatItNames(t *testing.T) {
+func TestPredictions_ApplyToNamedCandidatesAndPoints(t *testing.T) {
 	d := known()
 	d.Exp.Plan.Metrics = []experiment.Metric{{Name: "latency", Unit: "s"}}
 	d.Exp.Points[0].Parameters, d.Exp.Points[1].Parameters = map[string]string{"size": "1"}, map[string]string{"size": "2"}
@@ -118,9 +118,9 @@ func of(candidate string, severity experiment.Severity, outcome experiment.Verdi
 	return analysis.GateResult{Candidate: candidate, Severity: severity, Op: experiment.RatioAtMost, Outcome: outcome}
 }
 
-// With many gates one would be missed by accident, and with many candidates one would hold: Holm's procedure at half of what the
-// confidence leaves, 0.025 here.
-func TestChancesAreCountedWhereTheyDecide(t *testing.T) {
+// With many gates one would be missed by accident, and with many candidates one would hold. Holm's procedure uses the level
+// (1 - confidence) / 2, here 0.025.
+func TestHolm_CorrectsGatesAndCandidates(t *testing.T) {
 	const blocking, advisory = experiment.Blocking, experiment.Advisory
 	for name, c := range map[string]struct {
 		gates []analysis.GateResult
@@ -134,7 +134,7 @@ func TestChancesAreCountedWhereTheyDecide(t *testing.T) {
 		"one of two needs half of it": {
 			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, goes)}, []float64{0.013, 1},
 			[]experiment.Verdict{inconclusive, goes},
-			"one of 2 gates, and with so many chances that is not yet NoGo (Holm: p = 0.013, needed 0.013)",
+			"not NoGo after correction for 2 gates (Holm: p = 0.013, needed 0.013)",
 		},
 		"and has it": {
 			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, goes)}, []float64{0.0124, 1},
@@ -144,7 +144,7 @@ func TestChancesAreCountedWhereTheyDecide(t *testing.T) {
 			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, goes)}, []float64{(1 - known().GateConfidence) / 2 / 2, 1},
 			[]experiment.Verdict{noGo, goes}, "",
 		},
-		"the next has what is left": {
+		"the next has the rest of the level": {
 			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, noGo), of("new", blocking, goes)}, []float64{0.0124, 0.008, 1},
 			[]experiment.Verdict{noGo, noGo, goes}, "",
 		},
@@ -154,7 +154,7 @@ func TestChancesAreCountedWhereTheyDecide(t *testing.T) {
 		},
 		"after one that is not missed none is": {
 			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, noGo)}, []float64{0.013, 0.014},
-			[]experiment.Verdict{inconclusive, inconclusive}, "one of 2 gates",
+			[]experiment.Verdict{inconclusive, inconclusive}, "correction for 2 gates",
 		},
 		"a gate that never decides is no chance": {
 			[]analysis.GateResult{of("new", blocking, noGo), of("new", advisory, noGo)}, []float64{0.02, 0.001},
@@ -226,8 +226,8 @@ func TestChancesAreCountedWhereTheyDecide(t *testing.T) {
 	}
 }
 
-// Whoever excuses some trials by their noise must not have chosen them by their arm.
-func TestNoiseThatIsSeenBesideOneArmIsNoNeighbours(t *testing.T) {
+// The rejection of trials by noise must not depend on their arm.
+func TestNoise_BesideOneArmIsInconclusive(t *testing.T) {
 	type counts map[selection.Cell][2]int // Rejected and left.
 	at := selection.At
 	for name, c := range map[string]struct {
@@ -296,7 +296,7 @@ func TestNoiseThatIsSeenBesideOneArmIsNoNeighbours(t *testing.T) {
 	}
 }
 
-func TestWhatOtherEnvironmentsSayIsNamed(t *testing.T) {
+func TestEnvironmentDecides_ReportsOtherOutcome(t *testing.T) {
 	d := known()
 	d.Chosen.OtherKeys = "cpuModel is another one"
 	whole := &analysis.Estimate{Value: 2, Ratio: true, Low: ptr.To(1.9), High: ptr.To(2.1)}
@@ -317,7 +317,7 @@ func TestWhatOtherEnvironmentsSayIsNamed(t *testing.T) {
 	}
 }
 
-func TestABaselineThatDoesNotCompleteIsNamed(t *testing.T) {
+func TestBaselineIncomplete_IsReported(t *testing.T) {
 	completes := func(arm string, severity experiment.Severity, outcome experiment.Verdict) analysis.GateResult {
 		return analysis.GateResult{
 			Candidate: arm, Op: experiment.Completes, Severity: severity, Outcome: outcome, Message: "3 of 4 trials completed",
@@ -333,7 +333,7 @@ func TestABaselineThatDoesNotCompleteIsNamed(t *testing.T) {
 		"the baseline":                {experiment.RatioAtMost, completes("old", experiment.Blocking, noGo), "the baseline does not complete (arm old: 3 of 4 trials completed)"},
 		"the null arm, which is it":   {experiment.RatioAtMost, completes("null", experiment.Blocking, inconclusive), "arm null: 3 of 4"},
 		"one that completes":          {experiment.RatioAtMost, completes("old", experiment.Blocking, goes), ""},
-		"where nobody minds":          {experiment.RatioAtMost, completes("old", experiment.Advisory, noGo), ""},
+		"without a limit":             {experiment.RatioAtMost, completes("old", experiment.Advisory, noGo), ""},
 		"a candidate":                 {experiment.RatioAtMost, completes("new", experiment.Blocking, noGo), ""},
 		"a gate on one arm's figure":  {experiment.AtMost, completes("old", experiment.Blocking, noGo), ""},
 		"another gate that it misses": {experiment.RatioAtMost, of("old", experiment.Blocking, noGo), ""},
@@ -345,7 +345,7 @@ func TestABaselineThatDoesNotCompleteIsNamed(t *testing.T) {
 	}
 }
 
-func TestOutputsDecide(t *testing.T) {
+func TestParity_DecidesVerdict(t *testing.T) {
 	compared := func(edit func(*selection.Parity)) *selection.Parity {
 		seen := map[selection.Cell]bool{selection.At(0, 0): true, selection.At(0, 1): true}
 		out := &selection.Parity{Compared: true, Seen: seen, Wrong: map[string]string{}}
@@ -362,8 +362,8 @@ func TestOutputsDecide(t *testing.T) {
 		"they cannot be compared":                {compared(func(p *selection.Parity) { p.Compared = false }), nil, invalid, "cannot be compared"},
 		"the baseline's differ":                  {compared(func(p *selection.Parity) { p.Baseline = "arm old disagrees" }), nil, invalid, "arm old disagrees"},
 		"the candidate's differ":                 {compared(func(p *selection.Parity) { p.Wrong["new"] = "another output" }), nil, noGo, "another output"},
-		"the candidate gave none":                {compared(func(p *selection.Parity) { p.Seen[selection.At(0, 1)] = false }), nil, invalid, "arm new gave no output at size=1"},
-		"the baseline gave none":                 {compared(func(p *selection.Parity) { p.Seen[selection.At(0, 0)] = false }), nil, invalid, "the baseline gave no output at size=1"},
+		"the candidate gave none":                {compared(func(p *selection.Parity) { p.Seen[selection.At(0, 1)] = false }), nil, invalid, "arm new has no output at size=1"},
+		"the baseline gave none":                 {compared(func(p *selection.Parity) { p.Seen[selection.At(0, 0)] = false }), nil, invalid, "the baseline has no output at size=1"},
 		"there is no baseline, and need be none": {compared(func(p *selection.Parity) { p.Seen[selection.At(0, 0)] = false }), func(d *estimate.Data) { d.Exp.Arms[0].Baseline = false }, goes, "all outputs agree"},
 		"some of the candidate's are not known": {compared(func(*selection.Parity) {}), func(d *estimate.Data) {
 			d.Chosen.Outputless = map[int]selection.Outputless{2: {Count: 1, First: "a"}, 1: {Count: 2, First: "b"}}
@@ -386,7 +386,7 @@ func TestOutputsDecide(t *testing.T) {
 	}
 }
 
-func TestTheLossesBehindMissingFiguresAreNamed(t *testing.T) {
+func TestGate_MissingDataReportsLosses(t *testing.T) {
 	d := known()
 	addLosses(d, selection.At(0, 0), selection.Balance{Of: 9, Lost: selection.Losses{"missing": 1}})
 	addLosses(d, selection.At(0, 1), selection.Balance{Of: 9, Lost: selection.Losses{"failed": 2}})
@@ -412,17 +412,17 @@ func TestTheLossesBehindMissingFiguresAreNamed(t *testing.T) {
 	}
 }
 
-func TestAShareThatIsNotKnownSaysWhy(t *testing.T) {
+func TestCompletes_UnknownTrialsAreDescribed(t *testing.T) {
 	for name, c := range map[string]struct {
 		done, unknown int
 		outcome       experiment.Verdict
 		says, without string
 	}{
 		"all completed":            {20, 0, goes, "20 of 20 trials completed against at least 0.95", "first"},
-		"two failed":               {18, 0, inconclusive, "so few trials do not exclude", "nobody knows"},
-		"of two nobody knows":      {18, 2, inconclusive, "as nobody knows what those without an end", "begun and ended"},
-		"half of them failed":      {10, 0, noGo, "10 of 20", "nobody knows"},
-		"half of them are unknown": {10, 10, inconclusive, "nobody knows", "begun and ended"},
+		"two failed":               {18, 0, inconclusive, "the share may still reach the bound", "results of trials without"},
+		"two are unknown":          {18, 2, inconclusive, "because the results of trials without an end", "begun and ended"},
+		"half of them failed":      {10, 0, noGo, "10 of 20", "results of trials without"},
+		"half of them are unknown": {10, 10, inconclusive, "results of trials without", "begun and ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := analysis.GateResult{Confidence: 0.95}
@@ -435,7 +435,7 @@ func TestAShareThatIsNotKnownSaysWhy(t *testing.T) {
 	}
 }
 
-func TestWhichBlocksADesignAsksFor(t *testing.T) {
+func TestAsksFor_BlocksOfAPurpose(t *testing.T) {
 	design := experiment.Design{Blocks: experiment.Blocks{Min: 8}, Confirm: &experiment.Confirm{Blocks: 6}}
 	for purpose, want := range map[record.Purpose]string{
 		record.Screen: "8 spec.design.blocks.min", record.Confirm: "6 spec.design.confirm.blocks",
@@ -447,7 +447,7 @@ func TestWhichBlocksADesignAsksFor(t *testing.T) {
 	}
 }
 
-func TestValidBlocksAreThoseOfTheCellThatHasFewest(t *testing.T) {
+func TestValidBlocks_CellWithFewest(t *testing.T) {
 	blocks := func(n int) map[string]bool {
 		out := map[string]bool{}
 		for i := range n {
@@ -477,8 +477,8 @@ func TestValidBlocksAreThoseOfTheCellThatHasFewest(t *testing.T) {
 	}
 }
 
-// The half width is what a design waits for, so that it rests on the gates that further blocks make precise.
-func TestTheHalfWidthIsThatOfTheLeastPreciseGateThatBlocksCanHelp(t *testing.T) {
+// The half width stops a design, so it depends on the gates that further blocks make precise.
+func TestRelativeHalfWidth_LeastPreciseImprovableGate(t *testing.T) {
 	with := func(edit func(*analysis.GateResult)) analysis.GateResult {
 		out := of("new", experiment.Blocking, inconclusive)
 		out.Estimate = &analysis.Estimate{Value: 2, Low: ptr.To(1.8), High: ptr.To(2.2), Blocks: 5}
@@ -490,11 +490,11 @@ func TestTheHalfWidthIsThatOfTheLeastPreciseGateThatBlocksCanHelp(t *testing.T) 
 	for name, c := range map[string]struct {
 		gates []analysis.GateResult
 		valid int
-		want  float64 // 0 is none.
+		want  float64 // 0 is no estimate.
 	}{
 		"one gate":                           {[]analysis.GateResult{precise}, 5, 0.1},
 		"the wider of two":                   {[]analysis.GateResult{precise, wide}, 5, 0.5},
-		"in whatever order":                  {[]analysis.GateResult{wide, precise}, 5, 0.5},
+		"in any order":                       {[]analysis.GateResult{wide, precise}, 5, 0.5},
 		"advisory ones are not waited for":   {[]analysis.GateResult{precise, with(func(g *analysis.GateResult) { *g = wide; g.Severity = experiment.Advisory })}, 5, 0.1},
 		"outputs have no width":              {[]analysis.GateResult{precise, with(func(g *analysis.GateResult) { g.Op, g.Estimate = experiment.ParityEqual, nil })}, 5, 0.1},
 		"a refused candidate's do not count": {[]analysis.GateResult{precise, with(func(g *analysis.GateResult) { *g = wide; g.Candidate = "wrong" })}, 5, 0.1},
@@ -503,8 +503,8 @@ func TestTheHalfWidthIsThatOfTheLeastPreciseGateThatBlocksCanHelp(t *testing.T) 
 		})}, 5, 0.1},
 		"a figure of zero has none":                       {[]analysis.GateResult{precise, with(func(g *analysis.GateResult) { g.Estimate.Value = 0 })}, 5, 0},
 		"before there are blocks enough nothing is known": {[]analysis.GateResult{precise, with(func(g *analysis.GateResult) { g.Estimate = nil })}, 2, 0},
-		"then what still has no figure is not waited for": {[]analysis.GateResult{precise, with(func(g *analysis.GateResult) { g.Estimate = nil })}, 3, 0.1},
-		"nor what has a figure of too few blocks":         {[]analysis.GateResult{precise, with(func(g *analysis.GateResult) { g.Estimate = &analysis.Estimate{Value: 1, Blocks: 2} })}, 3, 0.1},
+		"then a gate without a figure is skipped":         {[]analysis.GateResult{precise, with(func(g *analysis.GateResult) { g.Estimate = nil })}, 3, 0.1},
+		"and so is a figure of too few blocks":            {[]analysis.GateResult{precise, with(func(g *analysis.GateResult) { g.Estimate = &analysis.Estimate{Value: 1, Blocks: 2} })}, 3, 0.1},
 		"three blocks are enough":                         {[]analysis.GateResult{precise, with(func(g *analysis.GateResult) { *g = wide; g.Estimate.Blocks = 3 })}, 3, 0.5},
 		"no gate, no width":                               {nil, 5, 0},
 	} {
@@ -517,7 +517,7 @@ func TestTheHalfWidthIsThatOfTheLeastPreciseGateThatBlocksCanHelp(t *testing.T) 
 	}
 }
 
-func TestWhatOutputsDecideIsNotConfirmed(t *testing.T) {
+func TestConfirm_OutputDecisionsAreExempt(t *testing.T) {
 	outputs := of("new", experiment.Blocking, goes)
 	outputs.Op = experiment.ParityEqual
 	incomplete := of("new", experiment.Blocking, noGo)
@@ -544,7 +544,7 @@ func TestWhatOutputsDecideIsNotConfirmed(t *testing.T) {
 	}
 }
 
-func TestFewOfManyValuesAreShown(t *testing.T) {
+func TestQuoted_ManyValuesAreTruncated(t *testing.T) {
 	for name, c := range map[string]struct {
 		made map[string]int
 		want string
@@ -561,8 +561,8 @@ func TestFewOfManyValuesAreShown(t *testing.T) {
 	}
 }
 
-// What two arms lost is compared at the point of the gate and over all of them, which share one level, and among the comparisons.
-func TestArmsThatLostDifferentlyAreNotCompared(t *testing.T) {
+// Losses of two arms are compared at the gate's point and over all points, which share one level, and among the comparisons.
+func TestLosses_DifferentRatesAreInconclusive(t *testing.T) {
 	type lost map[selection.Cell][2]int // How many of how many.
 	at := selection.At
 	for name, c := range map[string]struct {
@@ -596,13 +596,13 @@ func TestArmsThatLostDifferentlyAreNotCompared(t *testing.T) {
 		"another candidate": {
 			lost{at(0, 2): {0, 20}, at(0, 1): {8, 20}, at(1, 2): {0, 20}, at(1, 1): {0, 20}}, nil, 2, 1, "and arm newer 0 of 20 trials",
 		},
-		"beside nobody": {
+		"without another arm": {
 			lost{at(0, 1): {8, 20}, at(1, 1): {0, 20}}, nil, -1, 1, "and as many of no arm 0 of 20 trials",
 		},
-		"in a search what the other one lost accuses nobody": {
+		"in a search losses of the other arm are no finding": {
 			lost{at(0, 0): {9, 20}, at(0, 1): {1, 20}}, ofSearch, 0, 1, "",
 		},
-		"in a search what this one lost does": {
+		"in a search losses of this arm are one": {
 			lost{at(0, 0): {1, 20}, at(0, 1): {9, 20}}, ofSearch, 0, 1, "arm new lost 9 of 20",
 		},
 		"in a search loads are no repetitions of each other": {
@@ -624,7 +624,7 @@ func TestArmsThatLostDifferentlyAreNotCompared(t *testing.T) {
 	}
 }
 
-func TestADeclaredCorrelationTakesSixBlocks(t *testing.T) {
+func TestBlockCorrelation_NeedsSixBlocks(t *testing.T) {
 	blocks := func(n int) *analysis.Estimate { return &analysis.Estimate{Blocks: n} }
 	for name, c := range map[string]struct {
 		rho      float64
@@ -632,7 +632,7 @@ func TestADeclaredCorrelationTakesSixBlocks(t *testing.T) {
 		want     string
 	}{
 		"none is declared": {0, blocks(3), ""},
-		"five":             {0.2, blocks(5), "it rests on 5 blocks"},
+		"five":             {0.2, blocks(5), "it has 5 blocks"},
 		"six":              {0.2, blocks(6), ""},
 		"no figure":        {0.2, nil, ""},
 	} {
@@ -645,7 +645,7 @@ func TestADeclaredCorrelationTakesSixBlocks(t *testing.T) {
 }
 
 // Arms that were measured in different ways are not compared, by the same rule of levels.
-func TestArmsThatRanElsewhereThanEachOtherAreNotCompared(t *testing.T) {
+func TestApart_DifferentNodesWithinBlockAreInconclusive(t *testing.T) {
 	type shared map[selection.Cell][2]int // How many trials had their CPUs to themselves, and how many not.
 	at := selection.At
 	for name, c := range map[string]struct {
@@ -670,7 +670,7 @@ func TestArmsThatRanElsewhereThanEachOtherAreNotCompared(t *testing.T) {
 			shared{at(0, 0): {19, 1}, at(0, 1): {14, 6}, at(1, 0): {19, 1}, at(1, 1): {14, 6}},
 			ofSearch, 1, "",
 		},
-		"in no trial alike":    {shared{at(0, 0): {2, 0}, at(0, 1): {0, 2}}, onePoint, 1, "in no trial the same"},
+		"in no trial alike":    {shared{at(0, 0): {2, 0}, at(0, 1): {0, 2}}, onePoint, 1, "no trial has the same value"},
 		"one of them ran none": {shared{at(0, 0): {20, 20}}, onePoint, 1, ""},
 		"the other ran none":   {shared{at(0, 1): {20, 20}}, onePoint, 1, ""},
 	} {
@@ -694,7 +694,7 @@ func TestArmsThatRanElsewhereThanEachOtherAreNotCompared(t *testing.T) {
 }
 
 // Which of two arms runs first is the toss of a coin, and of many coins some fall on one side more often.
-func TestArmsOfWhichOneRanFirstMoreOftenThanByChanceAreNotCompared(t *testing.T) {
+func TestPlace_UnbalancedOrderIsInconclusive(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, blocks int
 		comparisons   float64
@@ -723,7 +723,7 @@ func TestArmsOfWhichOneRanFirstMoreOftenThanByChanceAreNotCompared(t *testing.T)
 }
 
 // Each arm is set beside the baseline as a gate would; all other pairs share one level, so that many arms are not doubted by accident.
-func TestPairsWithoutTheBaselineShareTheLevelOfADoubt(t *testing.T) {
+func TestDoubts_OtherPairsShareTheLevel(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost [4]int // Of 20 trials, of old, new, newer and newest.
 		want []string
@@ -756,8 +756,8 @@ func TestPairsWithoutTheBaselineShareTheLevelOfADoubt(t *testing.T) {
 	}
 }
 
-// What a metric knows what to make of is no doubt of it, and what is said of all metrics is said once.
-func TestADoubtOfLossesIsOfTheMetricsThatTheyMatterTo(t *testing.T) {
+// A loss that a metric takes into account is not a doubt about it, and a doubt about all metrics is listed once.
+func TestDoubts_LossesConcernAffectedMetricsOnly(t *testing.T) {
 	latency := experiment.Metric{Name: "latency", Unit: "s", Direction: experiment.LowerIsBetter}
 	items := experiment.Metric{Name: "items", Unit: "items"}
 	for name, c := range map[string]struct {
@@ -809,8 +809,8 @@ func TestADoubtOfLossesIsOfTheMetricsThatTheyMatterTo(t *testing.T) {
 	}
 }
 
-// So many further blocks as an undecided gate promises bring its interval within the bound, and one less does not.
-func TestTheFurtherBlocksThatAreNamedWouldDecide(t *testing.T) {
+// The number of further blocks of an undecided gate brings its interval within the bound, and one less does not.
+func TestMoreBlocks_WouldDecide(t *testing.T) {
 	const bound, value, se, blocks = 1.5, 1.6, 0.06, 8
 	found := estimate.Inference{Value: value, Low: 1.4, High: 1.8, SE: se, Blocks: blocks}
 	result := analysis.GateResult{
@@ -825,14 +825,14 @@ func TestTheFurtherBlocksThatAreNamedWouldDecide(t *testing.T) {
 	}
 }
 
-func TestWhoWasGoInScreeningIsAContender(t *testing.T) {
+func TestContenders_GoInScreening(t *testing.T) {
 	j := &judgement{candidates: []analysis.Candidate{{Name: "a", Verdict: goes}, {Name: "b", Verdict: noGo}, {Name: "c", Verdict: goes}}}
 	if diff := cmp.Diff([]string{"a", "c"}, j.contenders()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestAnArmThatChangedIsNamedWhereAGateLooks(t *testing.T) {
+func TestChangedProgram_IsReportedByGates(t *testing.T) {
 	for name, c := range map[string]struct {
 		changed  int
 		baseline bool
@@ -855,7 +855,7 @@ func TestAnArmThatChangedIsNamedWhereAGateLooks(t *testing.T) {
 }
 
 // A run that asks for nothing has no verdict, though every run has a gate on completing.
-func TestAVerdictIsOfWhatWasAskedFor(t *testing.T) {
+func TestVerdict_DependsOnRequestedGatesOnly(t *testing.T) {
 	completes := func(gate string) analysis.GateResult {
 		return analysis.GateResult{Gate: gate, Candidate: "new", Op: experiment.Completes, Severity: experiment.Blocking, Outcome: goes}
 	}
@@ -884,7 +884,7 @@ func TestAVerdictIsOfWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadOfAPartOfTheTrialsDecidesNothing(t *testing.T) {
+func TestPartlyRead_GateIsInconclusive(t *testing.T) {
 	for name, c := range map[string]struct {
 		read [2]int // Of four trials of the baseline and of the candidate.
 		want string
@@ -911,8 +911,8 @@ func TestWhatIsReadOfAPartOfTheTrialsDecidesNothing(t *testing.T) {
 	}
 }
 
-// A run of 64 gates at 2,048 points has as many of them as that, and each looks at what completes.
-func TestWhatCompletesIsFoundAmongManyGates(t *testing.T) {
+// A run of 64 gates at 2,048 points has 131,072 gate results, and each checks completion.
+func TestBaselineIncomplete_FastWithManyGates(t *testing.T) {
 	const many = 64 * 2048
 	d, j := known(), &judgement{gates: make([]analysis.GateResult, many)}
 	for i := range j.gates {
@@ -933,7 +933,7 @@ func TestWhatCompletesIsFoundAmongManyGates(t *testing.T) {
 }
 
 // Many metrics at many points are many figures, and each is known when its ratio comes.
-func TestDoubtsOfManyFiguresAreFoundAtOnce(t *testing.T) {
+func TestDoubts_ManyFiguresAreFast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time: runs in the long form")
 	}

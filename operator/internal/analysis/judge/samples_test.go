@@ -20,8 +20,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// latencies gives every trial of the scan experiment samples of its own: as many as number says of the n-th of its arm, and factor times as
-// long as those of any other.
+// latencies gives every trial of the scan experiment new samples: number returns their count for the n-th trial of an arm, and factor
+// their length relative to those of other trials.
 func latencies(l *analyzed.Run, number func(arm string, n int) int, factor func(arm string, n int) float64) {
 	random := rand.New(rand.NewPCG(3, 5))
 	seen := map[string]int{}
@@ -43,8 +43,8 @@ func latencies(l *analyzed.Run, number func(arm string, n int) int, factor func(
 	}
 }
 
-// Of what a figure is made, a program chooses: how many samples a trial has, and whether they are samples at all. No decision rests on it.
-func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
+// A program chooses the number of samples of a trial, and whether it reports samples. No decision depends on it.
+func TestSamples_NumberDecidesNothing(t *testing.T) {
 	t.Parallel()
 	const candidate = "fused-m4r"
 	always := func(n int) func(string, int) int { return func(string, int) int { return n } }
@@ -107,7 +107,7 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 		"fewer in all of its trials, of a level": {
 			edit:      func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
 			statistic: "p90", op: assayv1alpha1.AtMost, bound: "15ms", number: only(candidate, func(int) int { return 30 }), factor: alike,
-			want: fixture.Inconclusive, says: `latency of arm fused-m4r is made of "30 samples of 40" in 24 trials, and iterations fixes`,
+			want: fixture.Inconclusive, says: `latency of arm fused-m4r is computed from "30 samples of 40" in 24 trials, and iterations fixes the number`,
 		},
 		"fewer in all of its trials, of a level that is missed": {
 			edit:      func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
@@ -116,16 +116,16 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 		"more in all of its trials, of a level": {
 			edit:      func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
 			statistic: "p90", op: assayv1alpha1.AtMost, bound: "15ms", number: only(candidate, func(int) int { return 400 }), factor: alike,
-			want: fixture.Inconclusive, says: `latency of arm fused-m4r is made of "400 samples of 40" in 24 trials`,
+			want: fixture.Inconclusive, says: `latency of arm fused-m4r is computed from "400 samples of 40" in 24 trials`,
 		},
-		"more of its own number in all of its trials, of a ratio": {
+		"more than its fixed number in all of its trials, of a ratio": {
 			edit:      func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
 			statistic: "p95", number: only(candidate, func(int) int { return 400 }), factor: alike,
-			want: fixture.Inconclusive, says: `is made of "400 samples of 40" in 24 trials of arm fused-m4r, and of "all samples" in 24 trials of arm loop`,
+			want: fixture.Inconclusive, says: `is computed from "400 samples of 40" in 24 trials of arm fused-m4r, and of "all samples" in 24 trials of arm loop`,
 		},
 		"one value in all of its trials, of a level": {
 			statistic: "mean", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike,
-			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Inconclusive, says: `is made of "one value" in 24 trials`,
+			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Inconclusive, says: `is computed from "one value" in 24 trials`,
 		},
 		"one value where the parameter fixes one, of a level": {
 			edit: func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
@@ -139,11 +139,11 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 		"nothing fixes how many, and there are as many": {edit: free, statistic: "p95", number: always(30), factor: alike, want: fixture.Go},
 		"a hundred times as many in its fast trials, and nothing fixes how many": {
 			edit: free, statistic: "p95", number: only(candidate, few(3000)), factor: slower(3, even), want: fixture.Inconclusive,
-			says: "where each of them counts the same it is ",
+			says: "with equal weights per trial it is ",
 		},
 		"the same, of a level": {
 			edit: free, statistic: "p95", op: assayv1alpha1.AtMost, bound: "15ms", number: only(candidate, few(3000)), factor: slower(3, even),
-			want: fixture.Inconclusive, says: "where each of them counts the same it is ",
+			want: fixture.Inconclusive, says: "with equal weights per trial it is ",
 		},
 		"an arm that is slower in few trials, of which there are few samples": {
 			edit: free, statistic: "p90", number: only(candidate, func(n int) int {
@@ -151,11 +151,11 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 					return 5
 				}
 				return 300
-			}), factor: slower(2, func(n int) bool { return n%4 == 0 }), want: fixture.Inconclusive, says: "where each of them counts the same it is ",
+			}), factor: slower(2, func(n int) bool { return n%4 == 0 }), want: fixture.Inconclusive, says: "with equal weights per trial it is ",
 		},
 		"a hundred times as many in all trials of an arm, of its minimum": {
 			edit: free, statistic: "min", bound: "0.99", number: only(candidate, func(int) int { return 3000 }), factor: alike, want: fixture.Inconclusive,
-			says: `latency is made of "3000 samples" in 24 trials of arm fused-m4r, and of "30 samples" in 24 trials of arm loop`,
+			says: `latency is computed from "3000 samples" in 24 trials of arm fused-m4r, and of "30 samples" in 24 trials of arm loop`,
 		},
 		"in some of them": {
 			edit: free, statistic: "min", bound: "1.02", number: only(candidate, func(n int) int { return 30 + 270*(n%12/11) }), factor: alike,
@@ -167,22 +167,22 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 		"an adaptive sampler of a slower program": {
 			edit: free, statistic: "p95", bound: "1", number: adaptive(slightly), factor: slightly, want: fixture.NoGo,
 		},
-		"one value of its own, of its largest": {
+		"one value, its largest": {
 			edit: free, statistic: "max", bound: "1", number: always(30), factor: slower(1.05, all),
 			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Inconclusive,
-			says: `latency is made of "one value" in 24 trials of arm fused-m4r, and of "30 samples" in 24 trials of arm loop`,
+			says: `latency is computed from "one value" in 24 trials of arm fused-m4r, and of "30 samples" in 24 trials of arm loop`,
 		},
 		"one value in some of its trials, of its mean": {
 			edit: free, statistic: "mean", number: always(30), factor: slower(1, never),
-			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(20)) }, want: fixture.Inconclusive, says: `is made of "one value" in `,
+			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(20)) }, want: fixture.Inconclusive, says: `is computed from "one value" in `,
 		},
 		"one value in some of its trials, of a level": {
 			edit: free, statistic: "max", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike,
-			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(20)) }, want: fixture.Inconclusive, says: `is made of "one value" in `,
+			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(20)) }, want: fixture.Inconclusive, says: `is computed from "one value" in `,
 		},
 		"a histogram where the baseline has samples": {
 			edit: free, statistic: "p95", number: always(30), factor: alike, spoil: func(l *analyzed.Run) { l.EachOf(candidate, histogram) },
-			want: fixture.Inconclusive, says: `is made of "samples in a histogram" in 24 trials of arm fused-m4r, and of "samples" in 24 trials of arm loop`,
+			want: fixture.Inconclusive, says: `is computed from "samples in a histogram" in 24 trials of arm fused-m4r, and of "samples" in 24 trials of arm loop`,
 		},
 		"histograms of all arms": {
 			edit: free, statistic: "p95", number: always(30), factor: alike, spoil: func(l *analyzed.Run) {
@@ -224,7 +224,7 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 	}
 }
 
-// aggregate makes one value of the samples, in all blocks but the first of so many slots.
+// aggregate replaces the samples by one value, in all blocks except the first of the given number of slots.
 func aggregate(fromSlot int) func(*record.Attempt) {
 	return func(a *record.Attempt) {
 		latency := a.Result.Metrics["latency"]
@@ -258,7 +258,7 @@ func histogram(a *record.Attempt) {
 }
 
 // A load is not found feasible by samples that are left out in every trial.
-func TestASearchRestsOnAllSamples(t *testing.T) {
+func TestSearch_MissingSamplesAreUncertain(t *testing.T) {
 	t.Parallel()
 	exp := searchExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Search.SubjectTo = []assayv1alpha1.Constraint{{Metric: "latency", Statistic: "max", Op: assayv1alpha1.AtMost, Bound: "4ms"}}
@@ -288,7 +288,7 @@ func TestASearchRestsOnAllSamples(t *testing.T) {
 func secondsOf(seconds float64) time.Duration { return time.Duration(seconds * 1e9) }
 
 // The best of two candidates is so by figures that are made of the same, whichever gates made both Go.
-func TestTheBestIsOfTheSameSamples(t *testing.T) {
+func TestBest_NeedsEqualSamples(t *testing.T) {
 	t.Parallel()
 	even := func(n int) bool { return n%2 == 0 }
 	for name, c := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/search"
 )
 
-// Searches judges every load that was tried, at the gates' confidence, and draws the answer from them. Blocks that
-// searched and blocks that confirm are never mixed.
+// Searches judges every load that was tried, at the gates' confidence, and derives the result of the search. Search blocks and
+// confirming blocks are never mixed.
 func Searches(all *estimate.Data, parity *selection.Parity, waves []record.Wave) []analysis.SearchResult {
 	exp, chosen := all.Exp, all.Chosen
 	if exp.Plan.Search == nil {
@@ -94,7 +94,7 @@ func judgeLoad(d *estimate.Data, c selection.Cell, planned int, completed *selec
 	for _, constraint := range d.Exp.Plan.Search.SubjectTo {
 		outcome, breached := judgeConstraint(d, c, constraint)
 		out.Breached = out.Breached || breached
-		// One that is missed decides; of the others, the first that is undecided is worth naming.
+		// A missed constraint decides. Without one, the first undecided constraint is reported.
 		if outcome == search.Infeasible || outcome == search.Uncertain && out.Outcome == search.Feasible {
 			out.Outcome, out.Constraint = outcome, analysis.Asked(d.Exp, constraint)
 		}
@@ -105,8 +105,8 @@ func judgeLoad(d *estimate.Data, c selection.Cell, planned int, completed *selec
 	return out
 }
 
-// judgeConstraint judges a load as a gate on it would be, twice and by all that takes a decision from a gate; breached reports whether the
-// estimate misses the bound.
+// judgeConstraint judges a load as a gate on it would be, with recomputation and caps. breached reports whether the estimate misses the
+// bound.
 func judgeConstraint(d *estimate.Data, c selection.Cell, constraint experiment.Condition) (outcome search.Outcome, breached bool) {
 	gate := experiment.Gate{Condition: constraint, Severity: experiment.Blocking}
 	judged := func(d *estimate.Data) analysis.GateResult {
@@ -114,7 +114,7 @@ func judgeConstraint(d *estimate.Data, c selection.Cell, constraint experiment.C
 			Candidate: d.Exp.Arms[c.Arm].Name, Point: d.Exp.Points[c.Point].Key, Op: gate.Op, Severity: gate.Severity, Metric: gate.Metric,
 			Statistic: gate.Statistic,
 		}
-		judgeTiming(d, &selection.Parity{}, gate, c.Point, &result) // Outputs that differ refuse the whole answer.
+		judgeTiming(d, &selection.Parity{}, gate, c.Point, &result) // The caller rejects the whole result if outputs differ.
 		return result
 	}
 	result := judged(d)

@@ -80,7 +80,7 @@ func searchTo(t *testing.T, exp *experiment.Experiment, machine fixture.Machine,
 	return found
 }
 
-func TestSearch(t *testing.T) {
+func TestSearch_Answers(t *testing.T) {
 	t.Parallel()
 	capacity := map[string]float64{"loop": 300, "fused-m4r": 700, "null": 300}
 	quiet := fixture.Noise{Block: 0.01, Arm: 0.01}
@@ -101,7 +101,7 @@ func TestSearch(t *testing.T) {
 				"null":      {"200", "400", "latency median at most 4.000 ms", "confirmed"},
 			},
 		},
-		"what must be at least": {
+		"a lower bound": {
 			func(s *assayv1alpha1.BenchmarkRunSpec) {
 				s.Search.SubjectTo = []assayv1alpha1.Constraint{{Metric: "throughput", Op: assayv1alpha1.AtLeast, Bound: "250"}}
 			}, nil,
@@ -134,7 +134,7 @@ func TestSearch(t *testing.T) {
 			map[string]answer{"loop": {"100", "400", "latency median at most 4.000 ms", "200 is undecided after 0 blocks"},
 				"fused-m4r": {"400", "800", "latency median at most 4.000 ms", ""}},
 		},
-		"what every arm lost of a load excuses none of them": {
+		"losses of every arm at a load excuse none of them": {
 			nil, func(a *record.Attempt) {
 				if a.Point == "rate=200" && a.Slot%2 == 0 {
 					a.Outcome, a.Result, a.ExitCode, a.Message = record.NotStarted, nil, nil, "the node was drained"
@@ -202,7 +202,7 @@ func TestSearch(t *testing.T) {
 }
 
 // The whole way, from plan to attempts to analysis to plan: the interval holds the truth at least 95 times in 100.
-func TestASearchHoldsTheTruth(t *testing.T) {
+func TestSearch_IntervalContainsTheTruth(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")

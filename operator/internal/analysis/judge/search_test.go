@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/search"
 )
 
-func TestASearchCannotTellALoadWhoseTrialNeverEnded(t *testing.T) {
+func TestSearch_UnfinishedTrialIsUncertain(t *testing.T) {
 	exp := &experiment.Experiment{Plan: experiment.Plan{Search: &experiment.Search{}}}
 	d := &estimate.Data{Chosen: &selection.Selection{}, Measured: map[selection.Cell]map[string]bool{}, Exp: exp}
 	one := &selection.Completion{Of: 4, Done: 3, Unknown: 1, Unseen: "w000-b0000-s00001", How: selection.LostUnfinished}
@@ -26,7 +26,7 @@ func TestASearchCannotTellALoadWhoseTrialNeverEnded(t *testing.T) {
 
 // A load is held against each constraint, here of figures a tenth around 1. One that is missed decides, and is named; else the first one
 // that is open.
-func TestALoadNamesTheConstraintThatDecides(t *testing.T) {
+func TestSearch_LoadNamesDecidingConstraint(t *testing.T) {
 	const holds, missed, open, below = 0.5, 2, 0.999, 1.001 // Of the last one the estimate misses the bound.
 	unknown := &selection.Completion{Of: 9, Done: 8, Unknown: 1, Unseen: "w000-b0008-s00000", How: selection.LostUnfinished}
 	for name, c := range map[string]struct {
@@ -46,7 +46,7 @@ func TestALoadNamesTheConstraintThatDecides(t *testing.T) {
 		},
 		"one is open and a later one missed": {[]float64{open, missed, below}, nil, search.Infeasible, "at least 2.000", true},
 		"one is missed and a later one open": {[]float64{missed, open}, nil, search.Infeasible, "at least 2.000", true},
-		"nobody knows whether all completed": {[]float64{holds, open}, unknown, search.Uncertain, "completing: trial w000-b0008-s00000", false},
+		"a trial has an unknown end":         {[]float64{holds, open}, unknown, search.Uncertain, "completing: trial w000-b0008-s00000", false},
 		"and one is missed":                  {[]float64{open, missed}, unknown, search.Infeasible, "at least 2.000", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestDecisionsThatBlocksCannotCarry(t *testing.T) {
+func TestFewBlocks_DecisionsAreInconclusive(t *testing.T) {
 	t.Parallel()
 	faster := func(spec *fixture.RunSpec) { spec.Gates[0].Bound = "1" }
 	cases := map[string]struct {

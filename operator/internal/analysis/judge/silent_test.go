@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A control that cannot move, because its clock shows no step, is none: whoever asked for it is not told Go.
-func TestAControlOnAClockThatShowsNothingTakesAGo(t *testing.T) {
+// A control that cannot move, because its clock shows no step, counts as missing and prevents a Go.
+func TestControls_SilentClockPreventsGo(t *testing.T) {
 	t.Parallel()
 	level := func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "200ms", Candidate: "new"}}
@@ -38,7 +38,7 @@ func TestAControlOnAClockThatShowsNothingTakesAGo(t *testing.T) {
 		want   experiment.Verdict
 		reason string
 	}{
-		"the null arm's clock shows what the others' do": {
+		"the null arm's clock is as fine as the others'": {
 			times: times{"old": noisy(0.1), "new": noisy(0.05), "null": noisy(0.1)}, want: fixture.Go,
 		},
 		"the null arm reads the same in every trial": {
@@ -53,7 +53,7 @@ func TestAControlOnAClockThatShowsNothingTakesAGo(t *testing.T) {
 		"and so does the baseline": {
 			edit: level, times: times{"old": always(0), "new": noisy(0.05), "null": always(0)}, want: fixture.Inconclusive, reason: "cannot be compared",
 		},
-		"what is counted may be 0 of both": {
+		"a count may be 0 in both": {
 			edit: count, unit: "errors", times: times{"old": always(0), "new": always(0), "null": always(0)}, want: fixture.Go,
 		},
 		"or of either now and then": {

@@ -35,12 +35,12 @@ func unlike(d *estimate.Data, point, mine, theirs int, comparisons float64) stri
 		unlikeAt(d, "over all points", estimate.EveryPoint, []int{estimate.EveryPoint}, mine, theirs, level/2))
 }
 
-// unlikeAt is that at one of several places that share the level.
+// unlikeAt applies the check of unlike at one of several places that share the level.
 func unlikeAt(d *estimate.Data, where string, place int, among []int, mine, theirs int, level float64) string {
 	a, b := d.Conditions(selection.At(place, mine)), d.Conditions(selection.At(place, theirs))
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if differs(a[name], b[name], level) == "" {
-			continue // Nor at a share of the level.
+			continue // A share of the level is stricter.
 		}
 		var tables []stats.Table
 		for _, other := range among {
@@ -49,8 +49,8 @@ func unlikeAt(d *estimate.Data, where string, place int, among []int, mine, thei
 			}
 		}
 		if why := differs(a[name], b[name], stats.Shared(level, tables)); why != "" {
-			return fmt.Sprintf("%s %s of arm %s is %s, and of arm %s %s (%s), so that what measured them looks like what they do", where, name,
-				d.Exp.Arms[mine].Name, selection.Tally(a[name], "trial"), d.Exp.Arms[theirs].Name, selection.Tally(b[name], "trial"), why)
+			return fmt.Sprintf("%s %s of arm %s is %s, and of arm %s %s (%s), so effects of the conditions and of the arms are confounded",
+				where, name, d.Exp.Arms[mine].Name, selection.Tally(a[name], "trial"), d.Exp.Arms[theirs].Name, selection.Tally(b[name], "trial"), why)
 		}
 	}
 	return ""
@@ -79,7 +79,7 @@ func madeDifferently(d *estimate.Data, metric string, statistic experiment.Stati
 	if from := d.Exp.Metric(metric).SamplesFrom; from != "" {
 		metric += fmt.Sprintf(" (samplesFrom: %s)", from)
 	}
-	return fmt.Sprintf("%s is made of %s, so that what it is made of looks like what it is", metric, strings.Join(said, ", and of "))
+	return fmt.Sprintf("%s is computed from %s, so its composition and its value are confounded", metric, strings.Join(said, ", and of "))
 }
 
 // unpromised doubts a Go on a level of an arm whose trials do not have as many samples as their parameter fixes, because the missing
@@ -93,7 +93,7 @@ func unpromised(d *estimate.Data, _ *judgement, gate *analysis.GateResult) strin
 	made := madeOf(d, gate.Metric, selection.At(pointOf(d, gate), arm), false)
 	for value := range made {
 		if !strings.HasPrefix(value, selection.AllSamples) {
-			return fmt.Sprintf("%s of arm %s is made of %s, and %s fixes how many samples a trial has (samplesFrom)", gate.Metric,
+			return fmt.Sprintf("%s of arm %s is computed from %s, and %s fixes the number of samples of a trial (samplesFrom)", gate.Metric,
 				d.Exp.Arms[arm].Name, quoted(made), metric.SamplesFrom)
 		}
 	}
@@ -121,9 +121,9 @@ func quoted(made map[string]int) string {
 	return strings.Join(out, " and ")
 }
 
-// outvoted doubts a percentile that is decided by how many samples its trials have. It is one of all samples merged, so that a program with
-// many in its fast trials and few in its slow ones would choose which trials it is of: it has to say the same where every trial counts the
-// same. Samplers that take as many as there is time for do.
+// outvoted doubts a percentile whose outcome depends on the numbers of samples of its trials. The percentile merges all samples, so a
+// program with many samples in its fast trials and few in its slow ones would weight the fast ones. The outcome must be the same with
+// equal weights per trial. A sampler that runs for a fixed time has more samples in its fast trials.
 func outvoted(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	if experiment.Percentiles[gate.Statistic] == 0 {
 		return ""
@@ -141,19 +141,19 @@ func outvoted(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string 
 	if again.Outcome == gate.Outcome || again.Estimate == nil {
 		return ""
 	}
-	return fmt.Sprintf("its trials have different numbers of samples, and where each of them counts the same it is %s, %s",
+	return fmt.Sprintf("its trials have different numbers of samples, and with equal weights per trial it is %s, %s",
 		analysis.Describe(again.Estimate), again.Outcome)
 }
 
-// differs says why two arms' values are not alike: no trial of the one has a value of the other, however few trials there are, or one value
-// is more frequent than chance explains. It is empty where they are alike.
+// differs describes a difference between the values of two arms: no trial of one arm has a value of the other, even with few trials, or
+// one value is more frequent than chance explains. It returns "" without a difference.
 func differs(a, b map[string]int, level float64) string {
 	tables := tallied(a, b)
 	if len(tables) == 0 {
 		return ""
 	}
 	if len(tables) == len(a)+len(b) {
-		return "in no trial the same"
+		return "no trial has the same value"
 	}
 	for _, value := range slices.Sorted(maps.Keys(tables)) {
 		if p := tables[value].P(); p <= level {
@@ -163,7 +163,7 @@ func differs(a, b map[string]int, level float64) string {
 	return ""
 }
 
-// tallied are two arms' trials by value; none where an arm has no trials, or all have one value.
+// tallied returns the trial counts of two arms by value, or nil if an arm has no trials or all trials have one value.
 func tallied(a, b map[string]int) map[string]stats.Table {
 	sum := func(counts map[string]int) (n int) {
 		for _, count := range counts {

@@ -20,7 +20,7 @@ func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, pa
 			if gate.Candidate != name || gate.Severity != experiment.Blocking {
 				continue
 			}
-			// The gate that every run has decides nothing by itself, or a run that asks for nothing would have a verdict.
+			// The implicit completion gate does not count here, otherwise a run without gates would have a verdict.
 			if gate.Op != experiment.Completes || named(exp, gate.Gate) {
 				blocking++
 			}
@@ -48,7 +48,7 @@ func named(exp *experiment.Experiment, gate string) bool {
 	return slices.ContainsFunc(exp.Plan.Gates, func(g experiment.Gate) bool { return g.Name == gate })
 }
 
-// weakest takes the outcome that stands in the way, and the first gate that has it as the reason.
+// weakest returns the outcome that prevents Go, with the first gate of that outcome as the reason.
 func weakest(byOutcome map[experiment.Verdict][]analysis.GateResult, blocking int) (experiment.Verdict, string) {
 	for _, verdict := range []experiment.Verdict{experiment.VerdictNoGo, experiment.VerdictInvalid, experiment.VerdictInconclusive} {
 		if gates := byOutcome[verdict]; len(gates) > 0 {
@@ -61,8 +61,8 @@ func weakest(byOutcome map[experiment.Verdict][]analysis.GateResult, blocking in
 	return experiment.VerdictGo, fmt.Sprintf("all %d blocking gates hold", blocking)
 }
 
-// judgeRun is Go if some candidate is, NoGo if all are, and otherwise the weakest answer among them. Without a gate that
-// decides there is no verdict.
+// judgeRun returns Go if some candidate is Go, NoGo if all are, and otherwise the weakest verdict among them. It returns "" without a
+// Blocking gate.
 func judgeRun(candidates []analysis.Candidate) experiment.Verdict {
 	count := map[experiment.Verdict]int{}
 	judged := 0

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
+func TestOtherWorkload_IsInconclusive(t *testing.T) {
 	t.Parallel()
 	renamed := func(name string, which func(i int, a *record.Attempt) bool) func(*analyzed.Run) {
 		return func(l *analyzed.Run) {
@@ -40,9 +40,9 @@ func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
 		},
 		"a candidate of another": {
 			renamed("other", all("new")), fixture.Inconclusive,
-			`the results of arm new are of workload "other" and those of old of "simulated", and the plan has both run one program`, "so nothing is decided",
+			`the results of arm new are of workload "other" and those of old of "simulated", although the plan gives both the same program`, "so the verdict is not decided",
 		},
-		"a baseline of another": {renamed("other", all("old")), fixture.Inconclusive, `arm new are of workload "simulated" and those of old of "other"`, "so nothing is decided"},
+		"a baseline of another": {renamed("other", all("old")), fixture.Inconclusive, `arm new are of workload "simulated" and those of old of "other"`, "so the verdict is not decided"},
 		"one trial of another": {
 			renamed("other", func(i int, a *record.Attempt) bool { return a.Arm == "new" && a.Block == "w000-b0003" && a.Slot < 2 }), fixture.Invalid,
 			`arm new changed during the run: result.workload.name is "other" in 1 trials and "simulated" in 19 trials`, "",
@@ -65,7 +65,7 @@ func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
 						l.Attempts[i].Argv = l.Exp.Cells[1].Argv
 					}
 				}
-			}, fixture.Go, "", `are of workload "other" and those of old of "simulated": they are compared as programs that do the same`,
+			}, fixture.Go, "", `are of workload "other" and those of old of "simulated"; they are compared as equivalent programs`,
 		},
 	}
 	for name, c := range cases {

@@ -8,7 +8,7 @@ import (
 )
 
 // The values are sums of binomial coefficients, as R's fisher.test prints them.
-func TestFishersExactTest(t *testing.T) {
+func TestTable_FishersExactTest(t *testing.T) {
 	cases := map[string]struct {
 		a, ofA, b, ofB int
 		want           float64
@@ -16,7 +16,7 @@ func TestFishersExactTest(t *testing.T) {
 		"the lady tasting tea":                 {3, 4, 1, 4, 0.4857143},
 		"all of one arm and none of the other": {4, 4, 0, 4, 0.02857143},
 		"the same in both":                     {5, 20, 5, 20, 1},
-		"nobody was hit":                       {0, 20, 0, 20, 1},
+		"no hit":                               {0, 20, 0, 20, 1},
 		"six of twenty against none":           {6, 20, 0, 20, 0.02019602},
 		"unequal numbers of trials":            {1, 12, 20, 30, 0.00139282},
 		"an arm without a trial":               {0, 0, 3, 9, 1},
@@ -34,18 +34,18 @@ func TestFishersExactTest(t *testing.T) {
 	}
 }
 
-func TestALevelIsSharedAmongTheTestsThatCanComeOut(t *testing.T) {
+func TestShared_LevelIsSharedAmongPossibleTests(t *testing.T) {
 	nothing, six, two := Table{0, 20, 0, 20}, Table{6, 20, 0, 20}, Table{1, 20, 1, 20}
 	many := func(table Table, count int) []Table { return slices.Repeat([]Table{table}, count) }
 	for name, c := range map[string]struct {
 		tables []Table
 		want   float64
 	}{
-		"a single test has all of it":                         {many(six, 1), 0.05},
-		"a test that nothing was hit in takes nothing":        {append(many(nothing, 59), six), 0.05},
-		"one that two were hit in cannot reach it":            {append(many(two, 59), six), 0.05},
-		"two that can share it":                               {append(many(two, 59), six, six), 0.025},
-		"of many that can, none reaches what all would share": {many(six, 60), 0.05 / 3},
+		"a single test has all of it":                    {many(six, 1), 0.05},
+		"a test that nothing was hit in takes nothing":   {append(many(nothing, 59), six), 0.05},
+		"one that two were hit in cannot reach it":       {append(many(two, 59), six), 0.05},
+		"two that can share it":                          {append(many(two, 59), six, six), 0.025},
+		"many that can, without a hit at a common share": {many(six, 60), 0.05 / 3},
 		"none can": {many(two, 4), 0.05},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestALevelIsSharedAmongTheTestsThatCanComeOut(t *testing.T) {
 	}
 }
 
-// Two arms that lose alike, whatever they lose and at however many points, are told apart at any of them in one of twenty runs at most.
-func TestASharedLevelHoldsForAllTestsTogether(t *testing.T) {
+// Two arms with equal loss rates at any number of points differ significantly in at most one of twenty runs.
+func TestShared_FamilyWiseErrorRateHolds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
@@ -93,7 +93,7 @@ func TestASharedLevelHoldsForAllTestsTogether(t *testing.T) {
 	}
 }
 
-func TestShareLimitsHoldTheirLevel(t *testing.T) {
+func TestShareLimits_HoldTheirLevel(t *testing.T) {
 	if _, high := ShareLimits(19, 20, 0.99); high >= 1 {
 		t.Errorf("19 of 20 may be all: %g", high)
 	}

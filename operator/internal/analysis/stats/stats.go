@@ -1,5 +1,5 @@
-// Package stats has the distributions, tests and limits that an analysis rests on, each with its source. It knows numbers and nothing of
-// what they measure.
+// Package stats has the distributions, tests and limits of an analysis, each with its source. It operates on plain numbers, independent of
+// experiments.
 package stats
 
 import (
@@ -8,14 +8,13 @@ import (
 	"strconv"
 )
 
-// Round keeps 12 significant digits: far more than are known, and few enough that the same analysis on another CPU prints
-// the same text.
+// Round rounds to 12 significant digits. These exceed the accuracy of any measurement, and hide rounding differences between CPUs.
 func Round(value float64) float64 {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'e', 11, 64), 64) // The text is a number, and the largest is rounded down.
 	return rounded
 }
 
-// Finite is a number that JSON can hold, or nil.
+// Finite returns the rounded value, or nil for infinity and NaN, which JSON cannot represent.
 func Finite(value float64) *float64 {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return nil
@@ -24,12 +23,12 @@ func Finite(value float64) *float64 {
 	return &value
 }
 
-// NearestRank is which of the sorted samples is the percentile.
+// NearestRank returns the rank of the percentile in the sorted samples, counted from 1.
 func NearestRank(share float64, total int64) int64 {
 	return max(1, int64(math.Ceil(share*float64(total)-1e-9)))
 }
 
-// Mean adds up in the order of the values.
+// Mean returns the arithmetic mean, summed in the order of the values.
 func Mean(values []float64) float64 {
 	var sum float64
 	for _, v := range values {

@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// MinBlocks is how few blocks can carry an interval. With two, a Student interval is so wide that it says nothing.
+// MinBlocks is the smallest number of blocks with an interval. With two, Student's interval is too wide to be useful.
 const MinBlocks = 3
 
-// maxFurtherBlocks is where counting stops: nobody will run that many.
+// maxFurtherBlocks bounds the search for a number of blocks. More are impractical.
 const maxFurtherBlocks = 100000
 
-// BlocksWithin is how many blocks in all, beside those there are, bring Student's interval of a mean of values with this spread within a
-// distance; nil if nobody will run that many.
+// BlocksWithin returns the total number of blocks at which Student's interval of a mean of values with this spread has a half width of at
+// most distance. It returns nil beyond maxFurtherBlocks.
 func BlocksWithin(have int, spread, distance, alpha float64) *int {
 	enough := func(n int) bool {
 		return StudentQuantile(1-alpha, float64(n-1))*spread/math.Sqrt(float64(n)) <= distance
@@ -29,22 +29,22 @@ func BlocksWithin(have int, spread, distance, alpha float64) *int {
 	return &needed
 }
 
-// StudentQuantile is that of Student's distribution.
+// StudentQuantile returns the quantile of Student's distribution.
 func StudentQuantile(p, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
 }
 
-// StudentTail is how probable a larger value is in Student's distribution.
+// StudentTail returns the probability of a larger value in Student's distribution.
 func StudentTail(t, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Survival(t)
 }
 
-// FTail is how probable a larger ratio of two variances is in Fisher's F distribution.
+// FTail returns the probability of a larger ratio of two variances in Fisher's F distribution.
 func FTail(ratio, df1, df2 float64) float64 {
 	return distuv.F{D1: df1, D2: df2}.Survival(ratio)
 }
 
-// DistanceTail is the p-value of a distance from the estimate.
+// DistanceTail returns the p-value of a distance from the estimate, with standard error se and df degrees of freedom.
 func DistanceTail(distance, se, df float64) float64 {
 	switch {
 	case se > 0:

@@ -270,7 +270,7 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 		"the arms kept their places": {
 			edit: func(spec *runSpec) { spec.Design.Order = assayv1alpha1.OrderSequential }, kind: series.Gap, says: "(sequential-order)",
 		},
-		"with the rejected trials it is elsewhere": {harm: beside(1.5), kind: series.Gap, says: "leaving them out must not be what moves it"},
+		"with the rejected trials it is elsewhere": {harm: beside(1.5), kind: series.Gap, says: "so their exclusion would change it"},
 		"with them it is where it was":             {harm: beside(1), kind: series.Measured, step: true},
 		"a control phase stayed where it was":      {edit: control("expand"), harm: still, kind: series.Measured, step: true},
 		"a control phase of head moved where its gate is a NoGo": {
