@@ -299,7 +299,7 @@ func TestBuildWave_LayoutSeedUnlessFixed(t *testing.T) {
 	}
 }
 
-func TestImagesOfBuildsAreCopied(t *testing.T) {
+func TestImages_OfBuilds(t *testing.T) {
 	exp := withBuilds(t, 0, 0, func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Arms[1].Builds = []assayv1alpha1.Build{{Name: "a", Image: "lab/tool:a"}, {Name: "b", Image: "lab/tool:b", Program: "/tool-b"},
 			{Name: "c", Program: "/tool-c"}}

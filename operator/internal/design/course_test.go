@@ -36,7 +36,7 @@ func TestFollow_WavesUntilDone(t *testing.T) {
 	}{
 		"a fixed design is one wave":                 {nil, []Findings{valid(4)}, 0, 0, []int{4}, true, ""},
 		"lost blocks are measured again":             {nil, []Findings{{Valid: 3, Lost: 1}, valid(4)}, 0, 0, []int{4, 1}, true, ""},
-		"stopped, it reports the missing blocks":    {nil, []Findings{{Valid: 1, Lost: 3}}, 1, 0, []int{4}, false, ""},
+		"stopped, it reports the missing blocks":     {nil, []Findings{{Valid: 1, Lost: 3}}, 1, 0, []int{4}, false, ""},
 		"stopped with all it asks for, it is done":   {nil, []Findings{valid(4)}, 1, 0, []int{4}, true, ""},
 		"an error ends it":                           {nil, []Findings{{Valid: 3, Lost: 1}, {}}, 0, 2, []int{4, 1}, false, "the runner is gone"},
 		"a first wave that cannot be is no good end": {func(p *experiment.Plan) { p.Budget.Trials = 1 }, nil, 0, 0, nil, true, "0 blocks"},

@@ -66,7 +66,7 @@ func TestLay_StepIsCutToFit(t *testing.T) {
 }
 
 // A run with more blocks than four digits can number gets them, each with a unique name.
-func TestBlocksAreNumberedBeyondFourDigits(t *testing.T) {
+func TestBuildWave_BlockNumbersBeyondFourDigits(t *testing.T) {
 	exp := &experiment.Experiment{Cells: []record.Cell{{}}, Points: []record.Point{{}}, Arms: []record.Arm{{Name: "only"}}}
 	exp.Plan.Design.Blocks = experiment.Blocks{Min: 12000, Max: 12000}
 	exp.Plan.Budget.Trials = 1 << 30

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestEveryBlockIsToldWhatItMustFind(t *testing.T) {
+func TestBuildWave_BlocksHaveRequirements(t *testing.T) {
 	cases := map[string]struct {
 		edit func(*experiment.Plan)
 		want *record.Requirements

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestAWaveCarriesRolesAndImages(t *testing.T) {
+func TestBuildWave_HasRolesAndImages(t *testing.T) {
 	exp := testExperiment(1, 3, experiment.OrderABBA, 0)
 	exp.Plan.Workload.Output.Format, exp.Plan.Workload.TimeoutSeconds = "AssayResult", 60
 	grace, none := 2.0, 0.0

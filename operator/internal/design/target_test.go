@@ -31,7 +31,7 @@ func wavesOf(blocks ...int) []record.Wave {
 	return out
 }
 
-func TestNext(t *testing.T) {
+func TestNext_Steps(t *testing.T) {
 	fixed := func(*experiment.Plan) {}
 	stop := func(s *experiment.Plan) { s.Design.Stop = &experiment.Stop{RelativeHalfWidth: 0.01} }
 	hopeless := func(s *experiment.Plan) { s.Design.Stop = &experiment.Stop{RelativeHalfWidth: 1e-12} }
@@ -134,7 +134,7 @@ func describeStep(step Step) string {
 	return out
 }
 
-func TestASearchWaveHoldsTheLoadsOfEveryArm(t *testing.T) {
+func TestBuildStep_SearchWaveHasLoadsOfEveryArm(t *testing.T) {
 	exp := testExperiment(9, 2, experiment.OrderABBA, 1)
 	exp.Plan.Design.Blocks = experiment.Blocks{Min: 3, Max: 6}
 	exp.Plan.Search = &experiment.Search{Axis: "rate"}

@@ -380,7 +380,7 @@ type spoken struct{ io.Reader }
 
 func (spoken) Write(p []byte) (int, error) { return len(p), nil }
 
-// Whichever messages a runner sends, its keeper writes only objects of its own block and execution.
+// For any messages of a runner, its keeper writes only objects of the keeper's block and execution.
 func FuzzKeeper(f *testing.F) {
 	const block, executor = "w000-b0000", "pod_1"
 	trials := []string{block + "-s00000", block + "-s00001"}

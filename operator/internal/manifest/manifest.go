@@ -133,7 +133,7 @@ func (s *Set) addDocument(from origin) []Problem {
 		return problems
 	}
 	// The following checks accept the same files as the API server; see
-	// TestFilesAreTakenAndRefusedAsByTheAPIServer.
+	// TestFiles_ReadAcceptsTheSameAsAPIServer.
 	switch kind {
 	case "BenchmarkRun":
 		var run assayv1alpha1.BenchmarkRun

@@ -252,7 +252,7 @@ func TestTemplate_MissingTemplateIsNamed(t *testing.T) {
 }
 
 // Every shipped study must freeze, so that this test and not a user finds an invalid one.
-func TestEveryStudyFreezesWithTheShippedTemplates(t *testing.T) {
+func TestRead_StudiesFreezeWithShippedTemplates(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	studies, err := filepath.Glob(filepath.Join(root, "workflows", "*", "*", "*.yaml"))
 	if err != nil || len(studies) == 0 {
@@ -260,7 +260,7 @@ func TestEveryStudyFreezesWithTheShippedTemplates(t *testing.T) {
 	}
 	for _, study := range studies {
 		if filepath.Base(study) == "pipeline.yaml" {
-			continue // Argo's, with a manifest inside: see TestTheManifestInThePipelineFreezes.
+			continue // Argo's, with a manifest inside: see TestRead_ManifestOfPipelineFreezes.
 		}
 		t.Run(filepath.Base(filepath.Dir(study))+"/"+filepath.Base(study), func(t *testing.T) {
 			set, err := Read(study, filepath.Join(root, "charts", "assay", "files", "benchmarktemplates"))
@@ -291,7 +291,7 @@ func TestEveryStudyFreezesWithTheShippedTemplates(t *testing.T) {
 }
 
 // Readers copy the first run of the README, so it must be valid.
-func TestTheReadmesRunFreezes(t *testing.T) {
+func TestRead_RunOfReadmeFreezes(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // The example pipeline contains a manifest as text inside a Workflow.
-func TestTheManifestInThePipelineFreezes(t *testing.T) {
+func TestRead_ManifestOfPipelineFreezes(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	raw, err := os.ReadFile(filepath.Join(root, "workflows", "examples", "gate-in-a-pipeline", "pipeline.yaml"))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // The StatefulSet that starts the replicas and the run that calls them are separate files and must name the same pods.
-func TestTheReplicasOfTheCURPStudyAreWhereItsTrialsCallThem(t *testing.T) {
+func TestStudyCURP_ReplicaAddressesMatchRun(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	study := filepath.Join(root, "workflows", "studies", "curp-batch-delay")
 	raw, err := os.ReadFile(filepath.Join(study, "pods", "replicas.yaml"))

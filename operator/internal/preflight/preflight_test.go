@@ -211,7 +211,7 @@ func TestAsk_RequirementsOfRun(t *testing.T) {
 	}
 }
 
-func TestPrintShowsEveryFindingAndTheAnswer(t *testing.T) {
+func TestPrint_FindingsAndAnswer(t *testing.T) {
 	var out bytes.Buffer
 	answer := &Answer{Unmet: []string{"placement: none"}, Notes: []string{"a note"}}
 	if err := Print(&out, []Machine{FromSurvey(bare())}, answer); err != nil {

@@ -149,7 +149,7 @@ func power(capacity float64) system {
 	return func(load float64) float64 { return bound * load / capacity }
 }
 
-func TestStories(t *testing.T) {
+func TestSearch_Stories(t *testing.T) {
 	wide := grid(100, 0.05, 80) // 100 to 4718
 	stories := map[string]struct {
 		search Search

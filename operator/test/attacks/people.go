@@ -320,16 +320,16 @@ func takesRights(t *testing.T, w *World) {
 
 // asksWithoutAToken is a request to the API server by a program in a run's pod, which can reach it because Argo's executor needs to.
 func asksWithoutAToken(t *testing.T, w *World) {
-	nobody, err := client.New(rest.AnonymousClientConfig(w.Config), client.Options{Scheme: w.Kube.Scheme(), Mapper: w.Kube.RESTMapper()})
+	anonymous, err := client.New(rest.AnonymousClientConfig(w.Config), client.Options{Scheme: w.Kube.Scheme(), Mapper: w.Kube.RESTMapper()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, list := range []client.ObjectList{&corev1.SecretList{}, &corev1.PodList{}, &assayv1alpha1.BenchmarkRunList{}} {
-		if err := nobody.List(t.Context(), list, client.InNamespace(w.Namespace)); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		if err := anonymous.List(t.Context(), list, client.InNamespace(w.Namespace)); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 			t.Errorf("%T: error %v, want one that it is forbidden", list, err)
 		}
 	}
-	if err := nobody.Create(t.Context(), w.Sound(w.Namespace, "attack-nobody"), client.DryRunAll); !apierrors.IsForbidden(err) &&
+	if err := anonymous.Create(t.Context(), w.Sound(w.Namespace, "attack-nobody"), client.DryRunAll); !apierrors.IsForbidden(err) &&
 		!apierrors.IsUnauthorized(err) {
 		t.Errorf("a run: error %v, want one that it is forbidden", err)
 	}

@@ -31,7 +31,7 @@ func (w *world) untilWorkflow(what string, check func(argo.Spec) bool) {
 	}
 }
 
-func TestSuspendAndResume(t *testing.T) {
+func TestSuspend_AndResume(t *testing.T) {
 	w := started(t, nil)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = ptr.To(true) })
 	w.untilWorkflow("is suspended", func(spec argo.Spec) bool { return ptr.Deref(spec.Suspend, false) })

@@ -26,7 +26,7 @@ const mutations = 1500
 
 // A file that assay accepts is accepted by the API server as assay sends it; a file that assay rejects is rejected as kubectl sends it.
 // A file that passes a command offline is thus valid on a cluster, and every object of a cluster can be read.
-func TestFilesAreTakenAndRefusedAsByTheAPIServer(t *testing.T) {
+func TestFiles_ReadAcceptsTheSameAsAPIServer(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "files-"}}
 	if err := admin.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func TestAPIServer_UnreadableOutputsAreRejected(t *testing.T) {
 			func(t *template) {
 				t.Output = assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput, Path: "/tmp/criterion"}
 			},
-			"relative to the trial's own",
+			"relative to that of the trial",
 		},
 		"an argument that is no flag": {
 			func(t *template) { t.Parameters[0].Argument = "rows" }, "spec.parameters[0].argument",

@@ -293,7 +293,7 @@ func TestMetrics_NeedAuthorization(t *testing.T) {
 		url, token string
 		want       int
 	}{
-		"nobody":                        {metrics, "", http.StatusUnauthorized},
+		"no token":                      {metrics, "", http.StatusUnauthorized},
 		"an invalid token":              {metrics, "made.up.token", http.StatusUnauthorized},
 		"a token without authorization": {metrics, other, http.StatusForbidden},
 		"no token, without TLS":         {strings.Replace(metrics, "https", "http", 1), "", http.StatusBadRequest},
