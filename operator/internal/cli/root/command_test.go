@@ -148,7 +148,7 @@ func TestResults_ForeignObjectsOmitted(t *testing.T) {
 // Users with a key of the namespace can write an analysis. The CLI rejects the same analyses as the operator.
 func TestResults_InvalidAnalysisRejected(t *testing.T) {
 	for sentence, tc := range map[string]struct{ before, after, want string }{
-		"an unknown verdict":            {`"verdict": "Go"`, `"verdict": "Certainly"`, `is "Certainly", which`},
+		"an unknown verdict":            {`"verdict": "Go"`, `"verdict": "Certainly"`, `verdict is "Certainly"; allowed values are`},
 		"a count below zero":            {`"used": `, `"used": -`, "a count is between 0 and"},
 		"more room than the operator's": {`"verdict"`, `"padding": "` + strings.Repeat("x", 17<<20) + `", "verdict"`, "too large"},
 	} {

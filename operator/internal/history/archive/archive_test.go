@@ -228,7 +228,7 @@ func TestAppend_InvalidFileIsNotOverwritten(t *testing.T) {
 		"reading": func() error { _, err := a.Read(t.Context(), key); return err }(),
 		"listing": func() error { _, err := a.Keys(t.Context()); return err }(),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "again from the ledgers") {
+		if err == nil || !strings.Contains(err.Error(), "from the ledgers") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
