@@ -100,8 +100,8 @@ func TestWhatReadsWithoutABound(t *testing.T) {
 		"an answer that is copied":           {"io.Copy(out, answer.Body)", "io.Copy reads without a limit"},
 		"as much of an answer as is allowed": {"json.NewDecoder(io.LimitReader(answer.Body, 9))", ""},
 		"as much of an object as is allowed": {"io.ReadAll(io.LimitReader(object, 9))", ""},
-		"parsed documents in memory":          {"json.NewDecoder(bytes.NewReader(raw))", ""},
-		"command lines":                {"io.ReadAll(os.Stdin)", ""},
+		"parsed documents in memory":         {"json.NewDecoder(bytes.NewReader(raw))", ""},
+		"command lines":                      {"io.ReadAll(os.Stdin)", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems, err := checkBounds("x.go", "package x\n\nfunc f() { "+tc.code+" }\n")
