@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// blocks is how many blocks a run took on average, and how many it might.
+// blocks formats the average and the maximum number of blocks per run.
 func (t RealTally) blocks() string {
 	if len(t.Runs) == 0 {
 		return "-"
@@ -25,7 +25,7 @@ func (t RealTally) blocks() string {
 	return text
 }
 
-// arms are those of all runs.
+// arms returns the arms of all runs.
 func (t RealTally) arms() []RealArm {
 	var out []RealArm
 	for _, run := range t.Runs {
@@ -34,7 +34,7 @@ func (t RealTally) arms() []RealArm {
 	return out
 }
 
-// used is the share of the measured trials that count.
+// used returns the share of the measured trials that count.
 func (t RealTally) used() Share {
 	used, of := 0, 0
 	for _, run := range t.Runs {
@@ -43,8 +43,8 @@ func (t RealTally) used() Share {
 	return NewShare(used, of)
 }
 
-// overAll is the median of the gates' half widths over those of the same ledger with nothing rejected, with its smallest and its
-// largest; false without a gate that has both.
+// overAll returns the median, minimum and maximum over gates of the half width relative to that of the same ledger without rejection;
+// false if no gate has both.
 func (t RealTally) overAll() (median, low, high float64, gates int) {
 	var all []float64
 	for _, arm := range t.arms() {
@@ -59,7 +59,7 @@ func (t RealTally) overAll() (median, low, high float64, gates int) {
 	return all[(len(all)-1)/2], all[0], all[len(all)-1], len(all)
 }
 
-// ArmsTable is the tallies of runs with many arms as a Markdown table; empty without one.
+// ArmsTable formats the tallies of runs with many arms as a Markdown table; empty without any.
 func ArmsTable(tallies []RealTally) string {
 	var out strings.Builder
 	for _, t := range tallies {
@@ -67,7 +67,7 @@ func ArmsTable(tallies []RealTally) string {
 			continue
 		}
 		if out.Len() == 0 {
-			out.WriteString("\n| arms | runs | blocks | trials used | half width over that with nothing rejected: median | smallest | largest | " +
+			out.WriteString("\n| arms | runs | blocks | trials used | half width relative to no rejection: median | smallest | largest | " +
 				"candidates judged wrong | coverage of 95 % |\n")
 			out.WriteString("| --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 		}
@@ -80,14 +80,14 @@ func ArmsTable(tallies []RealTally) string {
 	return out.String()
 }
 
-// RealPower is the figure of the runs whose candidate is truly slower by the effect, within their budget of blocks.
+// RealPower returns the power: the share of NoGo in runs whose candidate is slower by the effect, within their budget of blocks.
 func RealPower(t RealTally) Figure {
 	out := shareOf(t.Runs, func(r RealRun) bool { return r.Verdict == experiment.VerdictNoGo }).Figure(RealPowerFigure)
 	out.Note = fmt.Sprintf("NoGo of runs in which it is right, %s blocks", t.blocks())
 	return out
 }
 
-// RealArms are the figures of the runs with many arms on a quiet machine.
+// RealArms returns the figures of the runs with many arms on a quiet machine.
 func RealArms(t RealTally) []Figure {
 	out := []Figure{t.used().Figure(UsedShareFigure)}
 	if median, low, high, gates := t.overAll(); gates > 0 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Replace puts a text between the markers of a section: <!-- calibrate NAME --> and <!-- /calibrate NAME -->.
+// Replace replaces the text between the markers of a section: <!-- calibrate NAME --> and <!-- /calibrate NAME -->.
 func Replace(document, name, content string) (string, error) {
 	begin, end := fmt.Sprintf("<!-- calibrate %s -->\n", name), fmt.Sprintf("<!-- /calibrate %s -->", name)
 	before, rest, ok := strings.Cut(document, begin)

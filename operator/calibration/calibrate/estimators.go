@@ -12,9 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Estimators compares ways to get from block differences to an interval, as a Markdown table: the mean with Student's
-// interval, which is what the analysis uses, and trimmed means with the interval of Tukey and McLaughlin (1963, Sankhyā A
-// 25:331). The decision record on the estimator rests on it.
+// Estimators compares estimators of the mean of block differences, as a Markdown table: the mean with Student's interval, which the
+// analysis uses, and trimmed means with the interval of Tukey and McLaughlin (1963, Sankhyā A 25:331). It is the evidence for the decision
+// record on the estimator.
 func Estimators(runs int, seed uint64) string {
 	const effect = 0.02
 	shapes := []struct {
@@ -64,8 +64,7 @@ func Estimators(runs int, seed uint64) string {
 	return out.String()
 }
 
-// trimmedMean leaves out so many of the smallest and of the largest values; its standard error is that of the winsorised
-// values.
+// trimmedMean omits the given number of smallest and of largest values; its standard error is that of the winsorised values.
 func trimmedMean(values []float64, trimmed int) (center, se float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

@@ -10,14 +10,14 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Share is a count of a number, with the interval in which the true share lies with 95 % confidence.
+// Share is a proportion with its 95 % confidence interval.
 type Share struct {
 	Count, Of int
 	Low, High float64
 }
 
-// NewShare takes Wilson's interval (1927, Journal of the American Statistical Association 22:209), which holds its level also
-// for shares near 0 and 1.
+// NewShare computes Wilson's interval (1927, Journal of the American Statistical Association 22:209), whose coverage is accurate also near
+// 0 and 1.
 func NewShare(count, of int) Share { return newShareAt(count, of, 0.95) }
 
 func newShareAt(count, of int, confidence float64) Share {
@@ -31,7 +31,7 @@ func newShareAt(count, of int, confidence float64) Share {
 	return Share{count, of, math.Max(0, center-half), math.Min(1, center+half)}
 }
 
-// shareOf is the share of those for which it holds.
+// shareOf returns the share of elements for which holds is true.
 func shareOf[T any](all []T, holds func(T) bool) Share {
 	count := 0
 	for _, one := range all {
@@ -42,20 +42,20 @@ func shareOf[T any](all []T, holds func(T) bool) Share {
 	return NewShare(count, len(all))
 }
 
-// student is the mean of some values, and how far Student's 95 % interval reaches from it (1908, Biometrika 6:1).
+// student returns the mean of some values and the half width of Student's 95 % interval (1908, Biometrika 6:1).
 func student(values []float64) (mean, half float64) {
 	mean, deviation := stat.MeanStdDev(values, nil)
 	n := float64(len(values))
 	return mean, stats.StudentQuantile(0.975, n-1) * deviation / math.Sqrt(n)
 }
 
-// RatioFigure is the geometric mean of ratios, of which it is given the logarithms, with its 95 % interval.
+// RatioFigure returns the geometric mean of ratios, given as logarithms, with its 95 % interval.
 func RatioFigure(name, unit string, logs []float64) Figure {
 	mean, half := student(logs)
 	return Figure{Figure: name, Value: math.Exp(mean), Unit: unit, Low: math.Exp(mean - half), High: math.Exp(mean + half), Samples: len(logs)}
 }
 
-// Value is the share counted.
+// Value returns the proportion.
 func (s Share) Value() float64 {
 	if s.Of == 0 {
 		return math.NaN()

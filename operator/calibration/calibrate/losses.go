@@ -13,12 +13,12 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// CensoredFigure is how often a candidate is Go that loses a good part of its trials and is faster in those that are left.
+// CensoredFigure is the rate of Go for candidates that lose many trials and are faster in the remaining ones.
 const CensoredFigure = "verdict.censored.false_go"
 
-// Censored makes so many random runs in which every Go is false: the candidate is 2 to 10 % faster in the trials that it did not lose,
-// and lost 40 to 80 % of them in one of the ways of fixture.Losses, while the baseline lost none. The gate completes is Blocking as
-// it comes, Advisory, or has a bound that the candidate meets. Seen tells of every false Go.
+// Censored simulates random runs in which every Go is false: the candidate is 2 to 10 % faster in its remaining trials, after it lost 40
+// to 80 % of them in one of the ways of fixture.Losses, while the baseline lost none. The gate completes has its Blocking default, is
+// Advisory, or has a bound that the candidate meets. seen is called for every false Go.
 func Censored(runs int, seed uint64, seen func(string)) (Share, error) {
 	ways := fixture.Losses()
 	designs := []func(*assayv1alpha1.BenchmarkRunSpec){

@@ -12,24 +12,24 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Busy is a span of time in which a neighbour was at work.
+// Busy is a time span in which a neighbour was active.
 type Busy struct{ From, To time.Time }
 
-// RealRun is what came of one run on a real machine.
+// RealRun is the result of one run on a real machine.
 type RealRun struct {
 	Verdict experiment.Verdict `json:"verdict"`
 	// Ratio of the gate, with its interval at the gates' confidence.
 	Ratio *analysis.Estimate `json:"ratio,omitempty"`
-	// Covered reports whether the results' interval holds the truth.
+	// Covered reports whether the results' interval contains the truth.
 	Covered bool    `json:"covered"`
 	Seconds float64 `json:"seconds"`
-	// Disturbed trials ran beside a neighbour for most of their time; Flagged of them were found out. FalseAlarms of the Quiet
-	// trials, beside which no neighbour ran at all, were flagged as well.
+	// Disturbed counts trials with a neighbour for most of their time; Flagged of them were detected. FalseAlarms of the Quiet trials,
+	// which had no neighbour, were flagged as well.
 	Disturbed   int `json:"disturbed"`
 	Flagged     int `json:"flagged"`
 	Quiet       int `json:"quiet"`
 	FalseAlarms int `json:"falseAlarms"`
-	// Used of the Measured trials count, and Blocks is how many the run took.
+	// Used is the number of Measured trials that count, and Blocks the number of blocks.
 	Used     int `json:"used"`
 	Measured int `json:"measured"`
 	Blocks   int `json:"blocks"`
@@ -37,12 +37,12 @@ type RealRun struct {
 	Arms []RealArm `json:"arms,omitempty"`
 }
 
-// RealArm is what a run says of one candidate.
+// RealArm is the result for one candidate.
 type RealArm struct {
 	Effect  float64            `json:"effect"`
 	Verdict experiment.Verdict `json:"verdict"`
 	Covered bool               `json:"covered"`
-	// OverAll is the half width of its gate over that of the same ledger with nothing rejected; nil without an interval.
+	// OverAll is the half width of its gate relative to that of the same ledger without rejection; nil without an interval.
 	OverAll *float64 `json:"overAll,omitempty"`
 }
 
@@ -51,13 +51,13 @@ type RealTally struct {
 	Workload  string  `json:"workload"`
 	Effect    float64 `json:"effect"`
 	Neighbour string  `json:"neighbour,omitempty"`
-	// Arms is how many arms its runs have, where they are more than a pair, and Budget the blocks of those that go on until they are precise.
+	// Arms is the number of arms if it exceeds two, and Budget the maximum number of blocks of adaptive runs.
 	Arms   int       `json:"arms,omitempty"`
 	Budget int32     `json:"budget,omitempty"`
 	Runs   []RealRun `json:"runs"`
 }
 
-// Wrong counts the verdicts that are not the truth. The candidate is never truly faster here.
+// Wrong counts the wrong verdicts. No candidate is truly faster here.
 func (t RealTally) Wrong() int {
 	wrong := 0
 	for _, run := range t.Runs {
@@ -74,8 +74,7 @@ func (t RealTally) Wrong() int {
 	return wrong
 }
 
-// Conclude reads one run's outcome from its analysis and attempts.
-// Truth has the candidates' true slowdowns.
+// Conclude derives one run's result from its analysis and attempts. truth contains the candidates' true slowdowns.
 func Conclude(result *analysis.Analysis, attempts []record.Attempt, truth map[string]float64, busy []Busy) RealRun {
 	out := RealRun{Verdict: result.Verdict, Used: result.Trials.Used, Measured: result.Trials.Planned - result.Trials.Warmups,
 		Blocks: result.ValidBlocks}
@@ -117,7 +116,7 @@ func Conclude(result *analysis.Analysis, attempts []record.Attempt, truth map[st
 	return out
 }
 
-// covers reports whether the results' interval of what a gate looks at holds the truth.
+// covers reports whether the interval of the gate's metric contains the truth.
 func covers(result *analysis.Analysis, gate analysis.GateResult, effect float64) bool {
 	for _, ratio := range result.Ratios {
 		if ratio.Candidate == gate.Candidate && ratio.Metric == gate.Metric && ratio.Statistic == gate.Statistic && ratio.Estimate.Low != nil &&
@@ -128,7 +127,7 @@ func covers(result *analysis.Analysis, gate analysis.GateResult, effect float64)
 	return false
 }
 
-// overAll is 1 where nothing was rejected.
+// overAll returns 1 if nothing was rejected.
 func overAll(gate analysis.GateResult) *float64 {
 	half := func(e *analysis.Estimate) float64 {
 		if e == nil || e.Low == nil || e.High == nil {
@@ -151,7 +150,7 @@ func overAll(gate analysis.GateResult) *float64 {
 	return &out
 }
 
-// Overlap is the share of an attempt's time in which a neighbour was at work.
+// Overlap returns the share of an attempt's time in which a neighbour was active.
 func Overlap(attempt *record.Attempt, busy []Busy) float64 {
 	from, length := attempt.StartedAt, time.Duration(attempt.DurationSeconds*float64(time.Second))
 	to := from.Add(length)
@@ -164,7 +163,7 @@ func Overlap(attempt *record.Attempt, busy []Busy) float64 {
 	return shared.Seconds() / max(length.Seconds(), 1e-9)
 }
 
-// RealTable is the tallies as a Markdown table.
+// RealTable formats the tallies as a Markdown table.
 func RealTable(tallies []RealTally) string {
 	var out strings.Builder
 	out.WriteString("| workload | true slowdown | neighbour | runs | Go | NoGo | Inconclusive | Invalid | wrong verdicts | coverage of 95 % " +
@@ -214,8 +213,7 @@ func RealTable(tallies []RealTally) string {
 	return out.String()
 }
 
-// Flagged is the share of the trials disturbed by CPU or memory that were found out. A neighbour on the disk disturbs only
-// what uses it.
+// Flagged returns the detected share of the trials disturbed by CPU or memory. A neighbour on the disk disturbs only programs that use it.
 func Flagged(tallies []RealTally) (Share, bool) {
 	disturbed, flagged := 0, 0
 	for _, t := range tallies {

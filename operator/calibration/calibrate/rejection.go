@@ -11,12 +11,12 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// rejectionRules are ways to deal with the trials that a reading speaks against. Each gives the weight of a block whose arms have so
-// many trials left, of two each; 0 leaves the block out.
+// rejectionRules are alternative treatments of trials with a noise reading. Each gives the weight of a block from the number of remaining
+// trials of both arms, at most two each; 0 omits the block.
 var rejectionRules = []struct {
 	name   string
-	wide   bool // One reading takes every arm of the block with it.
-	keep   bool // Nothing is rejected.
+	wide   bool // One reading rejects every arm of the block.
+	keep   bool // Reject nothing.
 	weight func(mine, theirs int) float64
 }{
 	{name: "nothing rejected", keep: true, weight: equalWeight},
@@ -27,8 +27,8 @@ var rejectionRules = []struct {
 
 func equalWeight(int, int) float64 { return 1 }
 
-// conditions of a machine: how often a neighbour is there and by how much he slows a trial down, and how often a reading speaks
-// against a trial beside which there is nobody.
+// conditions of a machine: the share of time with a neighbour, the slowdown it causes, and the rate of noise readings in undisturbed
+// trials.
 var rejectionConditions = []struct {
 	name                string
 	there, slow, alarms float64
@@ -39,15 +39,15 @@ var rejectionConditions = []struct {
 	{"a neighbour in 30 % of the time, 10 % slower", 0.3, 0.1, 0.0035},
 }
 
-// flaggedShare is how many of the trials beside a neighbour a reading speaks against.
+// flaggedShare is the detected share of disturbed trials.
 const flaggedShare = 0.97
 
-// Rejections compares them for several numbers of arms, as a Markdown table: 20 blocks, ABBA, trials with a standard deviation of 1 %,
-// and a neighbour whose visits last for two trials on average.
+// Rejections compares the rules for several numbers of arms, as a Markdown table: 20 blocks, ABBA, trials with a standard deviation of 1
+// %, and a neighbour that is active for two trials on average.
 func Rejections(runs int, seed uint64) string {
 	const blocks, cv = 20, 0.01
 	var out strings.Builder
-	out.WriteString("| machine | arms | rule | trials used | half width of 99.5 % over that with nothing rejected | coverage of 95 % | " +
+	out.WriteString("| machine | arms | rule | trials used | half width of 99.5 % relative to no rejection | coverage of 95 % | " +
 		"power at 2 % |\n| --- | --: | --- | --: | --: | --: | --: |\n")
 	for _, condition := range rejectionConditions {
 		for _, arms := range []int{2, 6, 16} {
@@ -59,7 +59,7 @@ func Rejections(runs int, seed uint64) string {
 				for b := range trials {
 					trials[b] = make([]trialSeen, 2*arms)
 					for slot := range trials[b] {
-						// A visit ends with probability 1/2; it begins so often that he is there for the share.
+						// An active phase ends with probability 1/2; the start probability gives the required share of time.
 						if there {
 							there = random.Float64() < 0.5
 						} else {
@@ -111,7 +111,7 @@ type rejectionTally struct {
 	halves         []float64
 }
 
-// add compares arm 1 with arm 0, which truly do the same.
+// add compares arm 1 with arm 0, which are truly equal.
 func (t *rejectionTally) add(trials [][]trialSeen, rule int) {
 	r := rejectionRules[rule]
 	var differences, weights []float64

@@ -14,26 +14,25 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// signs are the readings by which a disturbance shows: each alone, and all together.
+// signs are the noise readings that a disturbance affects: each alone, and all together.
 var signs = []fixture.Neighbour{
 	{Throttled: 0.4}, {PressureMemory: 0.4}, {PressureIO: 0.6}, {OtherWork: 0.4}, {Steal: 0.2}, {Canary: 2}, {Spin: 2},
 	{Throttled: 0.4, PressureMemory: 0.4, PressureIO: 0.6, OtherWork: 0.4, Steal: 0.2, Canary: 2, Spin: 2},
 }
 
-// sizes of the designs that are tried.
+// sizes are the numbers of blocks to simulate.
 var sizes = []int32{8, 10, 20, 30}
 
-// lightest and heaviest are the least and the most that a candidate does to itself: of 10 % to 50 % of its trials, each 5 % to 100 %
-// slower.
+// lightest and heaviest bound the disturbance that a candidate causes to itself: 10 % to 50 % of its trials, each 5 % to 100 % slower.
 const (
 	lightestShare, heaviestShare = 0.10, 0.50
 	lightestSlow, heaviestSlow   = 0.05, 1.00
-	// What it is slower over all its trials, as a logarithm.
+	// Bounds of the resulting slowdown over all its trials, as a logarithm.
 	leastLoss, mostLoss = 0.002, 0.16
 )
 
-// AttackBySelfNoise is how often a random candidate is Go that disturbs some of its own trials, is quick in the others, and over all trials
-// is slower than its baseline, by having its noise left out: each is false.
+// AttackBySelfNoise returns the rate of false Go for random candidates that disturb some of their trials so that these are rejected, are
+// fast in the others, and are slower than the baseline over all trials.
 func AttackBySelfNoise(runs int, seed uint64) (Share, error) {
 	wrong := 0
 	for i := range runs {
@@ -46,10 +45,11 @@ func AttackBySelfNoise(runs int, seed uint64) (Share, error) {
 		if err != nil {
 			return Share{}, err
 		}
-		// What is left of the loss is the candidate's own speed: its other trials may well be faster than the baseline.
+		// The remaining slowdown is the candidate's undisturbed speed; its other trials may be faster than the baseline.
 		trials := l.trials("new")
 		hit := max(1, int(math.Round(share*float64(trials))))
-		// In every other run its baseline has as many such readings, which do it no harm: what is left out is the same in both.
+		// In every second run the baseline has as many noise readings without a slowdown, so that both arms have the same number of
+		// rejected trials.
 		masked := i/len(signs)/len(sizes)%2 == 1
 		own := truth - float64(hit)/float64(trials)*math.Log(disturbance.Slowdown)
 		result := l.judge(own, random, func(attempts map[string][]*record.Attempt) {
@@ -75,7 +75,7 @@ func AttackBySelfNoise(runs int, seed uint64) (Share, error) {
 	return NewShare(wrong, runs), nil
 }
 
-// rejectionRun is a run of two arms on a quiet machine, whose trials can be disturbed before it is judged.
+// rejectionRun is a run of two arms on a quiet machine, whose trials can be disturbed before the analysis.
 type rejectionRun struct {
 	exp  *experiment.Experiment
 	wave *record.Wave
@@ -94,7 +94,7 @@ func newRejectionRun(blocks int32) (*rejectionRun, error) {
 	return &rejectionRun{exp, wave}, nil
 }
 
-// trials are how many the run has of an arm.
+// trials returns the number of trials of an arm.
 func (l *rejectionRun) trials(arm string) int {
 	sum := 0
 	for _, block := range l.wave.Blocks {
@@ -107,7 +107,7 @@ func (l *rejectionRun) trials(arm string) int {
 	return sum
 }
 
-// judge runs it with a candidate that takes exp(own) times as long where nothing disturbs it.
+// judge analyzes the run with a candidate that takes exp(own) times as long in undisturbed trials.
 func (l *rejectionRun) judge(own float64, random *rand.Rand, disturb func(attempts map[string][]*record.Attempt)) *analysis.Analysis {
 	world := fixture.NewWorld(fixture.Scenario{Name: "selfnoise", Trial: 0.01}, own, random.Uint64(), random.Uint64())
 	attempts := world.Run(l.exp, l.wave)

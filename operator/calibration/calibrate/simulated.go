@@ -1,4 +1,4 @@
-// Package calibrate finds out how often the analysis is wrong: it runs many experiments whose truth is known and counts.
+// Package calibrate measures the error rates of the analysis with experiments whose truth is known.
 package calibrate
 
 import (
@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Effects are the true differences tried, relative. In every other run the candidate is slower by as much, else faster, so
-// that both kinds of wrong verdict can happen.
+// Effects are the true relative differences. In every second run the candidate is slower, else faster, so that both kinds of wrong verdict
+// can occur.
 var Effects = []float64{0, 0.01, 0.02, 0.05}
 
 // Tally counts the verdicts of many runs of one scenario and effect.
@@ -26,30 +26,30 @@ type Tally struct {
 	Scenario fixture.Scenario
 	Effect   float64
 	Runs     int
-	// FalseGo and FalseNoGo are verdicts against the truth. Without any true difference every Go and NoGo is one.
+	// FalseGo and FalseNoGo contradict the truth. Without a true difference this holds for every Go and NoGo.
 	FalseGo, FalseNoGo int
-	// Right are verdicts that agree with the truth.
+	// Right counts the correct verdicts.
 	Right int
-	// Covered counts the 95 % intervals that hold the truth, of Intervals.
+	// Covered counts the 95 % intervals that contain the truth, out of Intervals.
 	Covered, Intervals int
-	// PlainCovered counts how many would hold it if nothing had widened them: Student's interval of the same blocks.
+	// PlainCovered counts the same for Student's interval of the blocks, without any widening.
 	PlainCovered int
-	// Blocks that all runs took.
+	// Blocks of all runs.
 	Blocks int
 }
 
-// False is how many verdicts are wrong.
+// False returns the number of wrong verdicts.
 func (t Tally) False() int { return t.FalseGo + t.FalseNoGo }
 
-// add counts the runs of another tally too.
+// add adds the counts of another tally.
 func (t *Tally) add(o Tally) {
 	t.Runs, t.Blocks = t.Runs+o.Runs, t.Blocks+o.Blocks
 	t.FalseGo, t.FalseNoGo, t.Right = t.FalseGo+o.FalseGo, t.FalseNoGo+o.FalseNoGo, t.Right+o.Right
 	t.Covered, t.PlainCovered, t.Intervals = t.Covered+o.Covered, t.PlainCovered+o.PlainCovered, t.Intervals+o.Intervals
 }
 
-// Simulate runs a scenario many times with every effect, through the real planner and the real analysis. The same seed gives
-// the same counts, however many workers there are.
+// Simulate simulates a scenario many times with every effect, using the real planner and analysis. The counts depend on the seed only, not
+// on the number of workers.
 func Simulate(scenario fixture.Scenario, runs int, seed uint64, workers int) ([]Tally, error) {
 	exp, err := fixture.ScenarioExperiment(scenario)
 	if err != nil {
@@ -83,14 +83,14 @@ func Simulate(scenario fixture.Scenario, runs int, seed uint64, workers int) ([]
 	return out, nil
 }
 
-// stream gives every run its own random numbers.
+// stream returns a separate seed for every run.
 func stream(scenario string, effect float64, run int) uint64 {
 	hash := fnv.New64a()
 	_, _ = fmt.Fprintf(hash, "%s/%g/%d", scenario, effect, run)
 	return hash.Sum64()
 }
 
-// one runs an experiment to its end, wave by wave as the design asks.
+// one simulates an experiment to its end, wave by wave.
 func one(exp *experiment.Experiment, lanes []design.Lane, world *fixture.World, truth float64) (Tally, error) {
 	course, evidence := design.Begin(exp), record.Evidence{}
 	var result *analysis.Analysis
@@ -105,7 +105,7 @@ func one(exp *experiment.Experiment, lanes []design.Lane, world *fixture.World, 
 	return conclude(result, truth, course.Blocks()), nil
 }
 
-// conclude tallies one run. The truth is the logarithm of the true ratio: above 0 the candidate is slower.
+// conclude tallies one run. The truth is the logarithm of the true ratio; above 0 the candidate is slower.
 func conclude(result *analysis.Analysis, truth float64, blocks int) Tally {
 	out := Tally{Runs: 1, Blocks: blocks}
 	switch verdict := result.Verdict; {
@@ -118,7 +118,7 @@ func conclude(result *analysis.Analysis, truth float64, blocks int) Tally {
 	}
 	for _, ratio := range result.Ratios {
 		if ratio.Candidate == "new" && ratio.Statistic == experiment.StatisticValue && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
-			// Of several points the last one counts.
+			// If there are several points, the last one counts.
 			out.Intervals, out.Covered, out.PlainCovered = 1, 0, 0
 			if *ratio.Estimate.Low <= math.Exp(truth) && math.Exp(truth) <= *ratio.Estimate.High {
 				out.Covered = 1
@@ -131,8 +131,8 @@ func conclude(result *analysis.Analysis, truth float64, blocks int) Tally {
 	return out
 }
 
-// plainlyCovers reports whether Student's 95 % interval of the blocks' ratios holds the truth, which is a logarithm. What the
-// analysis widens, it widens beyond this one.
+// plainlyCovers reports whether Student's 95 % interval of the blocks' ratios contains the truth, a logarithm. The analysis only widens
+// this interval.
 func plainlyCovers(perBlock map[string]float64, truth float64) bool {
 	var logarithms []float64
 	for _, block := range slices.Sorted(maps.Keys(perBlock)) {

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// Table is the tallies as a Markdown table; every share has its own 95 % interval.
+// Table formats the tallies as a Markdown table; every share has a 95 % interval.
 func Table(tallies []Tally) string {
 	var out strings.Builder
 	out.WriteString("| machine | true effect | runs | wrong verdicts | false Go | false NoGo | power | coverage of 95 % | of the plain " +
@@ -26,7 +26,7 @@ func Table(tallies []Tally) string {
 	return out.String()
 }
 
-// pageWidth is how long a line of a document may be, tables apart.
+// pageWidth is the maximum line length of a document, except in tables.
 const pageWidth = 140
 
 // Legend explains the machines of the table.

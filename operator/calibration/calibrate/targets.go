@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Figure is one claim of the project, as bench targets print it.
+// Figure is a published result of the project, in the format of bench targets.
 type Figure = figures.Figure
 
 // Print writes one JSON line for each figure.
@@ -32,22 +32,22 @@ const (
 	OverAllFigure   = "verdict.real.six_arms.halfwidth_over_all_trials"
 )
 
-// rates are the figures that are the worst rate of wrong verdicts among their scenarios.
+// rates lists the figures whose value is the highest rate of wrong verdicts among their scenarios.
 var rates = []string{
 	fixture.AutocorrFigure, fixture.RareSlowFigure, fixture.NodeLevelsFigure, fixture.LayoutFigure, fixture.GatesFigure,
 }
 
-// SimulatedFigures are the names of all that Figures may give.
+// SimulatedFigures lists the names of all possible results of Figures.
 var SimulatedFigures = append([]string{
 	"verdict.aa.false_rate", "verdict.power.effect2pct", "verdict.coverage.95", "verdict.coverage.95.highest", fixture.ClockFigure,
 }, rates...)
 
-// MaxFalseRate is the target of wrong verdicts.
+// MaxFalseRate is the target for wrong verdicts.
 const MaxFalseRate = 0.01
 
 const powerScenario, powerEffect = "quiet", 0.02
 
-// targets of the figures: the least and the most that each may be.
+// targets contains the lower and upper limit of each figure.
 var targets = map[string]struct{ low, high float64 }{
 	"verdict.aa.false_rate":       {0, MaxFalseRate},
 	fixture.AutocorrFigure:        {0, MaxFalseRate},
@@ -66,12 +66,12 @@ var targets = map[string]struct{ low, high float64 }{
 	CensoredFigure:                {0, 0},
 }
 
-// Figure is the share as a claim.
+// Figure converts a share into a figure.
 func (s Share) Figure(name string) Figure {
 	return Figure{Figure: name, Value: s.Value(), Unit: "1", Low: s.Low, High: s.High, Samples: s.Of}
 }
 
-// MedianFigure is that of what was measured once or several times: its median, between the least and the greatest.
+// MedianFigure returns the median of repeated measurements, with minimum and maximum as limits.
 func MedianFigure(name, unit string, values []float64, note string) Figure {
 	sorted := slices.Sorted(slices.Values(values))
 	return Figure{
@@ -79,9 +79,9 @@ func MedianFigure(name, unit string, values []float64, note string) Figure {
 	}
 }
 
-// Figures sums the tallies up. The false rate and the coverage are those of the worst scenario that the method claims to
-// handle: an average would hide it. Too low a coverage makes wrong verdicts and is the figure; the highest one says how much
-// too wide intervals get.
+// Figures summarizes the tallies. False rate and coverage are those of the worst scenario that the method claims to handle, because an
+// average would hide it. The lowest coverage is a figure because it causes wrong verdicts; the highest one shows the excess width of
+// intervals.
 func Figures(tallies []Tally) []Figure {
 	var out []Figure
 	if worst, ok := worstFalse(tallies, ""); ok {
@@ -101,14 +101,14 @@ func Figures(tallies []Tally) []Figure {
 			out = append(out, worst.Figure(name))
 		}
 	}
-	// Intervals that hold a clock's step are as wide as it, so that only too low a coverage counts.
+	// Intervals limited by a clock's resolution are as wide as its step, so only the lowest coverage is meaningful.
 	if rows := coverage(tallies, fixture.ClockFigure); len(rows) > 0 {
 		out = append(out, slices.MinFunc(rows, byCoverage).coverageFigure(fixture.ClockFigure, len(rows)))
 	}
 	return out
 }
 
-// worstFalse is the highest rate of wrong verdicts among the claimed scenarios of a figure, without a true difference.
+// worstFalse returns the highest rate of wrong verdicts among the claimed scenarios of a figure, without a true difference.
 func worstFalse(tallies []Tally, name string) (worst Share, ok bool) {
 	for _, t := range tallies {
 		if share := NewShare(t.False(), t.Runs); t.claimedFor(name) && t.Effect == 0 && (!ok || share.Value() > worst.Value()) {
@@ -124,9 +124,8 @@ func byCoverage(a, b Tally) int {
 	return cmp.Compare(NewShare(a.Covered, a.Intervals).Value(), NewShare(b.Covered, b.Intervals).Value())
 }
 
-// coverageFigure is that of a row that was picked as the lowest or highest of so many. The extreme of many rows lies beyond the truth of
-// its own, so that its limits are those that hold for all rows at once (Bonferroni; Dunn 1961, Journal of the American Statistical
-// Association 56:52).
+// coverageFigure returns the coverage of a row that was selected as the extreme of the given number of rows. The extreme is biased, so its
+// limits hold for all rows simultaneously (Bonferroni; Dunn 1961, Journal of the American Statistical Association 56:52).
 func (t Tally) coverageFigure(name string, rows int) Figure {
 	out := newShareAt(t.Covered, t.Intervals, 1-0.05/float64(rows)).Figure(name)
 	out.Note = fmt.Sprintf("row %s, picked from %d, with limits that hold for all of them at once; the plain interval of the same blocks: %s",
@@ -134,8 +133,8 @@ func (t Tally) coverageFigure(name string, rows int) Figure {
 	return out
 }
 
-// coverage counts the 95 % intervals of every scenario claimed for a figure, over all effects: how many hold the truth does not depend on
-// the effect.
+// coverage counts the 95 % intervals of every scenario claimed for a figure over all effects, because coverage does not depend on the
+// effect.
 func coverage(tallies []Tally, name string) []Tally {
 	var out []Tally
 	for _, t := range tallies {
@@ -151,8 +150,7 @@ func coverage(tallies []Tally, name string) []Tally {
 	return out
 }
 
-// Check returns which targets the figures miss for certain: with their whole interval, so that a short run does not fail by
-// accident.
+// Check returns the targets that the figures miss with their whole interval, so that a short run does not fail by chance.
 func Check(figures []Figure) []string {
 	var out []string
 	for _, f := range figures {

@@ -9,17 +9,17 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Measured is a figure as a document shows it.
+// Measured is a figure with its context.
 type Measured struct {
 	Figure
-	// When and Where it was measured: a day, and a machine.
+	// When and Where are day and machine of the measurement.
 	When, Where string
 }
 
 const head = "| figure | asked for | measured | blocks | when and where |\n|---|--:|--:|--:|---|\n"
 
-// Publish puts figures into the table between the lines <!-- figures NAME --> and <!-- /figures NAME --> of a document. Those that the
-// table has of other runs stay as they are, and so do those of other machines: what holds on one may not on another.
+// Publish inserts figures into the table between the lines <!-- figures NAME --> and <!-- /figures NAME --> of a document. Rows of other
+// runs and of other machines are unchanged, because figures depend on the machine.
 func Publish(document, name string, measured []Measured) (string, error) {
 	begin, end := fmt.Sprintf("<!-- figures %s -->\n", name), fmt.Sprintf("<!-- /figures %s -->\n", name)
 	before, rest, ok := strings.Cut(document, begin)
@@ -31,7 +31,7 @@ func Publish(document, name string, measured []Measured) (string, error) {
 		return "", fmt.Errorf("the document has no line %q after %q", strings.TrimSpace(end), strings.TrimSpace(begin))
 	}
 	rows := slices.Collect(strings.Lines(strings.TrimPrefix(table, head)))
-	// A page says of a table without rows that nothing was measured yet.
+	// An empty table contains a placeholder row.
 	rows = slices.DeleteFunc(rows, func(line string) bool { return !strings.HasPrefix(line, "|") })
 	for _, figure := range measured {
 		at := len(rows)
@@ -50,7 +50,7 @@ func Publish(document, name string, measured []Measured) (string, error) {
 	return before + begin + head + strings.Join(rows, "") + end + after, nil
 }
 
-// Machine says in a few words where an analysis was measured: what the figures of a kernel depend on most.
+// Machine describes the machine of an analysis by the properties that kernel performance depends on most.
 func Machine(result *analysis.Analysis) string {
 	words := []string{fmt.Sprint(result.Environment["cpuModel"])}
 	if family, number := result.Environment["cpuFamily"], result.Environment["cpuModelNumber"]; family != nil && number != nil {
@@ -69,10 +69,10 @@ func Machine(result *analysis.Analysis) string {
 	return strings.Join(words, ", ")
 }
 
-// key is how the row of a figure begins.
+// key is the prefix of the row of a figure.
 func (m Measured) key() string { return "| `" + m.Figure.Figure + "` | " }
 
-// where is how it ends.
+// where is its suffix.
 func (m Measured) where() string { return ", " + m.Where + " |\n" }
 
 func (m Measured) row() string {

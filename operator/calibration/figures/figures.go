@@ -1,5 +1,5 @@
-// Package figures finds the figures that the project claims in the analyses of runs. A file names the runs of a kernel, and which estimates
-// of each are figures under which names; values and intervals are the analysis's own.
+// Package figures extracts published figures of the project from analyses of runs. A file lists the runs of a kernel, and maps estimates
+// of each to names of figures. Values and intervals are taken from the analysis.
 package figures
 
 import (
@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// Figure is one claim of the project, as bench targets print it.
+// Figure is a published result of the project, in the format of bench targets.
 type Figure struct {
 	Figure  string  `json:"figure"`
 	Value   float64 `json:"value"`
@@ -25,9 +25,9 @@ type Figure struct {
 	Low     float64 `json:"low"`
 	High    float64 `json:"high"`
 	Samples int     `json:"samples"`
-	// Note says under what conditions, where the name does not.
+	// Note describes the conditions that the name does not contain.
 	Note string `json:"note,omitempty"`
-	// Target is what is asked of it, in words. It is for documents: whether it is met, who reads both says.
+	// Target is the requirement as text for documents. It is not evaluated.
 	Target string `json:"-"`
 }
 
@@ -41,61 +41,62 @@ func (f Figure) Write(to io.Writer) error {
 	return err
 }
 
-// Set are the figures of a kernel.
+// Set contains the figures of a kernel.
 type Set struct {
 	Runs []Run `json:"runs"`
 }
 
-// Run is a BenchmarkRun, and what of it is a figure.
+// Run is a BenchmarkRun with the rules for its figures.
 type Run struct {
 	// File is relative to the file of the set.
 	File    string `json:"file"`
 	Figures []Rule `json:"figures"`
 }
 
-// Rule makes figures of the estimates of one metric, or of the times of one phase, one for every point and arm that it selects. Of several
-// rules that give one figure the first counts.
+// Rule maps estimates of one metric, or times of one phase, to figures, one for every selected point and arm. If several rules give the
+// same figure, the first one applies.
 type Rule struct {
-	// Figure is the name; {arm} in it stands for the arm, and {AXIS} for the point's value of an axis, both with _ for -.
+	// Figure is the name. {arm} is replaced by the arm, and {AXIS} by the point's value of an axis, both with _ for -.
 	Figure string `json:"figure"`
-	// Metric with its Statistic, or Phase: the mean seconds of one per iteration.
+	// Metric with its Statistic, or Phase: mean seconds per iteration.
 	Metric    string               `json:"metric,omitempty"`
 	Statistic experiment.Statistic `json:"statistic,omitempty"`
 	Phase     string               `json:"phase,omitempty"`
-	// Arms and At select; without them it is every arm at every point.
+	// Arms and At select arms and points; the default is all.
 	Arms []string          `json:"arms,omitempty"`
 	At   map[string]string `json:"at,omitempty"`
-	// Compared takes the ratio to the baseline, and Inverse the baseline's to the arm: how many times as fast, of a time.
+	// Compared selects the ratio to the baseline, and Inverse the reciprocal, which is the speed-up if the metric is a time.
 	Compared bool `json:"compared,omitempty"`
 	Inverse  bool `json:"inverse,omitempty"`
-	// Scale is that of the unit it is printed in: u of a time for microseconds. Per divides it among several, such as the keys of a batch.
+	// Scale is the prefix of the printed unit, such as u for microseconds. Per divides the value, for example by the number of keys in a
+	// batch.
 	Scale string  `json:"scale,omitempty"`
 	Per   float64 `json:"per,omitempty"`
-	// Optional is what not every CPU can carry out. Where it gives no estimate, there is no figure.
+	// Optional rules may lack an estimate, for example if the CPU lacks an instruction set.
 	Optional bool `json:"optional,omitempty"`
-	// Target is what is asked of the figure, in words such as "≤ 10 on AVX2": documents show it beside what was measured.
+	// Target is the requirement as text, such as "≤ 10 on AVX2"; documents show it beside the result.
 	Target string `json:"target,omitempty"`
 }
 
-// Parse reads a set.
+// Parse decodes and validates a set.
 func Parse(raw []byte) (*Set, error) {
 	var set Set
 	if err := yaml.UnmarshalStrict(raw, &set); err != nil {
 		return nil, fmt.Errorf("invalid figures: %w", err)
 	}
 	if len(set.Runs) == 0 {
-		return nil, fmt.Errorf("invalid figures: no run is named: write runs, each with file and figures")
+		return nil, fmt.Errorf("invalid figures: runs is empty; list runs, each with file and figures")
 	}
 	for i, run := range set.Runs {
 		if run.File == "" || len(run.Figures) == 0 {
-			return nil, fmt.Errorf("invalid runs[%d]: file %q with %d figures: name the file of a BenchmarkRun and at least one figure", i, run.File,
-				len(run.Figures))
+			return nil, fmt.Errorf("invalid runs[%d]: file is %q with %d figures; set the file of a BenchmarkRun and at least one figure",
+				i, run.File, len(run.Figures))
 		}
 	}
 	return &set, nil
 }
 
-// Check reports the first rule that can give no figure of the experiment, whatever is measured.
+// Check returns an error for the first rule that cannot give a figure of the experiment.
 func (r Run) Check(exp *experiment.Experiment) error {
 	names := map[string]int{}
 	for i, rule := range r.Figures {
@@ -119,9 +120,9 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 	arms := exp.ArmNames()
 	switch {
 	case r.Figure == "":
-		return "it has no name"
+		return "the name is empty"
 	case r.Phase != "" && (r.Metric != "" || r.Statistic != "" || r.Compared):
-		return fmt.Sprintf("phase %q has a mean and nothing else: leave out metric, statistic and compared", r.Phase)
+		return fmt.Sprintf("phase %q has a mean only; omit metric, statistic and compared", r.Phase)
 	case r.Phase == "" && metric == nil:
 		return exp.Plan.NoMetric(r.Metric)
 	case !scaled:
@@ -129,11 +130,11 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 	case r.Per < 0:
 		return fmt.Sprintf("invalid per %g: allowed are numbers above 0", r.Per)
 	case r.Inverse && !r.Compared:
-		return "inverse is of a ratio: set compared"
+		return "inverse requires compared"
 	case r.Compared && exp.Baseline() < 0:
 		return "compared needs a run with a baseline"
 	case r.Compared && (r.Scale != "" || r.Per != 0):
-		return "a ratio has no unit: leave out scale and per"
+		return "a ratio has no unit; omit scale and per"
 	}
 	for _, arm := range r.Arms {
 		if !slices.Contains(arms, arm) {
@@ -144,7 +145,7 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 		}
 	}
 	if metric != nil && r.Statistic != "" && !slices.Contains(exp.Statistics(metric), r.Statistic) {
-		return fmt.Sprintf("the run's analysis has no %s of %s: leave statistic out for its %s, or ask for it in a gate", r.Statistic, r.Metric,
+		return fmt.Sprintf("the run's analysis has no %s of %s: omit statistic to use %s, or request it in a gate", r.Statistic, r.Metric,
 			metric.Statistic)
 	}
 	selected := r.selected(exp)
@@ -157,7 +158,7 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 	return ""
 }
 
-// selection is a point and arm that a rule selects, and the name of its figure.
+// selection is a selected point and arm with the name of its figure.
 type selection struct{ name, point, arm string }
 
 func (r *Rule) selected(exp *experiment.Experiment) []selection {
@@ -184,7 +185,7 @@ func (r *Rule) selected(exp *experiment.Experiment) []selection {
 	return out
 }
 
-// Of finds the figures of a run in its analysis. Missing are those that it had to give and did not.
+// Of returns the figures of a run from its analysis, and the names of missing ones that are not optional.
 func (r Run) Of(exp *experiment.Experiment, result *analysis.Analysis) (out []Figure, missing []string) {
 	given := map[string]bool{}
 	for _, rule := range r.Figures {
@@ -205,7 +206,7 @@ func (r Run) Of(exp *experiment.Experiment, result *analysis.Analysis) (out []Fi
 	return out, missing
 }
 
-// of is one figure; false where the analysis has no estimate of it, or one without an interval.
+// of returns one figure; false if the analysis has no estimate or no interval.
 func (r *Rule) of(exp *experiment.Experiment, result *analysis.Analysis, of selection) (Figure, bool) {
 	estimate, unit := r.estimate(exp, result, of)
 	if estimate == nil || estimate.Low == nil || estimate.High == nil {
@@ -227,7 +228,7 @@ func (r *Rule) of(exp *experiment.Experiment, result *analysis.Analysis, of sele
 	return out, true
 }
 
-// estimate is what the analysis has of a selection, nil for nothing, and its unit.
+// estimate returns the estimate of a selection, or nil, and its unit.
 func (r *Rule) estimate(exp *experiment.Experiment, result *analysis.Analysis, of selection) (*analysis.Estimate, string) {
 	if r.Phase != "" {
 		for i := range result.Phases {

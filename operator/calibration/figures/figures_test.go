@@ -186,14 +186,14 @@ func TestARuleThatCanGiveNoFigureIsRefused(t *testing.T) {
 		"a word that stands for none":  {"{figure: 'f.{size}', metric: latency, arms: [loop], at: {batchSize: '1'}}", "{size} names neither {arm} nor an axis"},
 		"a name for two":               {"{figure: f, metric: latency, at: {batchSize: '1', pendingDelta: '0'}}", "gives f more than once"},
 		"the baseline beside itself":   {"{figure: f, metric: latency, arms: [loop], compared: true}", `arm "loop" is the baseline`},
-		"the inverse of no ratio":      {"{figure: f, metric: latency, arms: [loop], inverse: true}", "set compared"},
+		"the inverse of no ratio":      {"{figure: f, metric: latency, arms: [loop], inverse: true}", "inverse requires compared"},
 		"a ratio in a unit":            {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, scale: m}", "a ratio has no unit"},
 		"a scale that is none":         {"{figure: f, metric: latency, arms: [loop], scale: q}", `invalid scale "q"`},
 		"a part of less than nothing":  {"{figure: f, metric: latency, arms: [loop], per: -1}", "invalid per -1"},
-		"a phase and a metric":         {"{figure: f, phase: expand, metric: latency, arms: [loop]}", `phase "expand" has a mean and nothing else`},
-		"a phase beside another":       {"{figure: f, phase: expand, arms: [fused-m4r], compared: true}", "leave out metric, statistic and compared"},
+		"a phase and a metric":         {"{figure: f, phase: expand, metric: latency, arms: [loop]}", `phase "expand" has a mean only`},
+		"a phase beside another":       {"{figure: f, phase: expand, arms: [fused-m4r], compared: true}", "omit metric, statistic and compared"},
 		"neither phase nor metric":     {"{figure: f, arms: [loop]}", `no metric ""`},
-		"a figure that nobody can ask": {"{metric: latency, arms: [loop]}", "it has no name"},
+		"a figure that nobody can ask": {"{metric: latency, arms: [loop]}", "the name is empty"},
 		"a statistic that nobody asks": {"{figure: f, metric: throughput, statistic: p99, arms: [loop], at: {batchSize: '1', pendingDelta: '0'}}", "p99"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestARuleThatCanGiveNoFigureIsRefused(t *testing.T) {
 	}
 	for name, tc := range map[string]struct{ file, says string }{
 		"a field that is none":  {"runs: [{file: a.yaml, figures: [{figure: f, metrics: m}]}]", `unknown field "metrics"`},
-		"no run":                {"runs: []", "no run is named"},
+		"no run":                {"runs: []", "runs is empty"},
 		"a run without figures": {"runs: [{file: a.yaml}]", "at least one figure"},
 	} {
 		if _, err := Parse([]byte(tc.file)); err == nil || !strings.Contains(err.Error(), tc.says) {

@@ -11,17 +11,17 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// History is a kind of history that is searched for its culprits.
+// History is a kind of simulated history with culprits.
 type History struct {
 	Commits, Culprits int
-	// Shift of every culprit, Layout of every build, and the share of commits that do not build.
+	// Shift is that of every culprit, Layout that of every build, and Broken the share of commits that cannot be built.
 	Shift, Layout, Broken float64
 }
 
-// PromisedShift is the size of the culprit that waves and correct answers are promised for.
+// PromisedShift is the culprit size for which the rate of correct answers is specified.
 const PromisedShift = 0.03
 
-// Histories that are rehearsed: 200 commits with none, one and two culprits.
+// Histories returns the simulated kinds: 200 commits with zero, one and two culprits.
 func Histories() []History {
 	const commits, layout, broken = 200, 0.003, 0.05
 	out := []History{{commits, 0, PromisedShift, layout, broken}}
@@ -33,20 +33,20 @@ func Histories() []History {
 	return out
 }
 
-// Searches counts what came of many histories of one kind.
+// Searches counts the outcomes for histories of one kind.
 type Searches struct {
 	History History
 	Of      int
-	// Exact found every culprit and nothing else, each as one commit, or as the stretch of commits that do not build around it. Held are those
-	// whose answers hold every culprit, and each one: among them are ranges.
+	// Exact counts answers with every culprit and nothing else, each as one commit or as the unbuildable commits around it. Held counts
+	// answers that contain every culprit, possibly as ranges.
 	Exact, Held int
-	// False answers hold no culprit.
+	// False counts answers without a culprit.
 	False int
 	Waves Mean
 	Arms  int
 }
 
-// Bisect rehearses so many searches of a kind.
+// Bisect simulates the given number of searches of a kind.
 func Bisect(h History, of, workers int, seed uint64) Searches {
 	each := make([]Searches, of)
 	Parallel(of, workers, func(i int) { each[i] = search(h, seed, uint64(i)) })
@@ -59,7 +59,7 @@ func Bisect(h History, of, workers int, seed uint64) Searches {
 	return out
 }
 
-// search goes through one history.
+// search simulates one history.
 func search(h History, seed, stream uint64) Searches {
 	t := &truth{year: Year{Layout: h.Layout, Drift: 0.05}, random: rand.New(rand.NewPCG(seed, 0x62697365<<20+stream))}
 	at := make([]bool, h.Commits)
@@ -129,7 +129,7 @@ func (t *truth) wave(w *locate.Wave, broken []bool) locate.Measured {
 	}
 	measured := t.arms(levels, w.Blocks)
 	n := float64(len(levels))
-	// What a block does to all of its arms goes with its mean, and what is left over the blocks is the error of each arm.
+	// The mean of a block removes its common effect; the residuals estimate the error of each arm.
 	means, squares := make([]float64, len(levels)), 0.0
 	for _, arms := range measured {
 		center := 0.0
@@ -154,7 +154,7 @@ func (t *truth) wave(w *locate.Wave, broken []bool) locate.Measured {
 	return out
 }
 
-// SearchTable shows searches in Markdown.
+// SearchTable formats searches as a Markdown table.
 func SearchTable(rows []Searches, share func(count, of int) string) string {
 	var out strings.Builder
 	out.WriteString("| culprits | of | histories | every culprit, as one commit | every culprit, some as a range | " +

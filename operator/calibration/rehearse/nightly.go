@@ -12,26 +12,26 @@ import (
 	"assay.dev/assay/operator/internal/history/watch"
 )
 
-// alert is a change that a confirming run showed: on which night, of which revisions, and in which direction.
+// alert is a confirmed change: night, revisions and direction.
 type alert struct {
 	night    int
 	old, new []int
 	up       bool
 }
 
-// watched is what came of a year.
+// watched is the outcome of a year.
 type watched struct {
 	alerts        []alert
 	confirmations int
-	// ratios and bare are the same year as points and as values of the machine; NaN where a night is missing.
+	// ratios and bare are the same year as points and as unpaired values; NaN for a missing night.
 	ratios, bare []float64
-	// dated are the changes that are dated at the end of a year on one machine.
+	// dated contains the dated changes at the end of a year on one machine.
 	dated []detect.Dated
-	// nightOf the points at the end of the year.
+	// nightOf maps points to nights at the end of the year.
 	nightOf []int
 }
 
-// watch goes through a year night by night, with the policy that schedules have.
+// watch simulates a year night by night, with the policy of schedules.
 func (t *truth) watch() watched {
 	p := watch.Default()
 	var out watched
@@ -83,21 +83,21 @@ func (t *truth) watch() watched {
 	return out
 }
 
-// Tally counts many years of one kind.
+// Tally counts the outcomes for years of one kind.
 type Tally struct {
 	Year  Year
 	Years int
-	// Alerts, those without any change between the revisions compared, those whose change is not between the sides, and confirming runs.
+	// Alerts, False alerts without a change between the revisions, Misdated alerts whose change is outside the dates, and confirming runs.
 	Alerts, False, Misdated, Confirmations int
-	// Changes there were, and how many were alerted within a month.
+	// Changes is the number of changes, and Found the number alerted within a month.
 	Changes, Found int
-	// Delay is after how many runs, the confirming run counted in.
+	// Delay is the number of runs to the alert, the confirming run included.
 	Delay Mean
-	// Dated intervals, and those without a change in them; Dates are the changes that have one.
+	// Dated counts intervals, DatedFalse those without a change, and Dates the changes with an interval.
 	Dated, DatedFalse, Dates int
 }
 
-// soon is within how many nights a change has to be alerted to count as found.
+// soon is the number of nights within which an alert counts as found.
 const soon = 30
 
 func (y *Tally) add(t *truth, w watched) {
@@ -118,7 +118,7 @@ func (y *Tally) add(t *truth, w watched) {
 		for _, a := range w.alerts {
 			if a.night >= at && a.night < at+soon && a.old[0] < at && a.up == up {
 				y.Found++
-				y.Delay.Add(float64(a.night - at + 1)) // The confirming run is one more.
+				y.Delay.Add(float64(a.night - at + 1)) // Plus the confirming run.
 				break
 			}
 		}
@@ -137,8 +137,8 @@ func (y *Tally) add(t *truth, w watched) {
 	}
 }
 
-// Watch rehearses so many years of a kind. The same seed gives the same counts, however many workers there are. Each is given every year's
-// values as they were measured.
+// Watch simulates the given number of years of a kind. Counts depend on the seed only, not on the number of workers. each is called with
+// every year's measured values.
 func Watch(year Year, years, workers int, seed uint64, each func(i int, changed []int, ratios, bare []float64)) Tally {
 	truths, results := make([]*truth, years), make([]watched, years)
 	Parallel(years, workers, func(i int) {
@@ -155,7 +155,7 @@ func Watch(year Year, years, workers int, seed uint64, each func(i int, changed 
 	return out
 }
 
-// Parallel does n things with so many workers.
+// Parallel runs n tasks on the given number of workers.
 func Parallel(n, workers int, do func(i int)) {
 	workqueue.ParallelizeUntil(context.Background(), max(1, workers), n, do)
 }

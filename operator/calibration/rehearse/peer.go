@@ -10,23 +10,23 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Shown is a year as another program gets it.
+// Shown is the input for a peer.
 type Shown struct {
 	Changed []int
 	Values  []float64
 }
 
-// Point is what a peer does at one of its thresholds.
+// Point is the result of a peer at one threshold.
 type Point struct {
 	Threshold                      string
 	Years, False, Changes, Matched int
 }
 
-// near is how many nights off a peer may date a change.
+// near is the tolerance in nights for the dates of a peer.
 const near = 10
 
-// AskPeer asks another program that finds changes in series for those of some years, at each of its thresholds. It reads one JSON object of
-// names and values, null where there is none, and prints one of thresholds, each with the indices of the changes it finds in each series.
+// AskPeer runs another change detection program on some years, at each of its thresholds. The program reads one JSON object of names and
+// values, null for missing ones, and prints one of thresholds, each with the indices of the changes in each series.
 func AskPeer(peer []string, years []Shown) ([]Point, error) {
 	question := map[string][]*float64{}
 	for i, y := range years {
@@ -67,8 +67,8 @@ func AskPeer(peer []string, years []Shown) ([]Point, error) {
 	return out, nil
 }
 
-// add counts a year: a change is matched by the first date near it, and every other date is false. Dates are those of the finished year,
-// so that no alert that is given twice, or taken back, counts against the peer.
+// add counts a year. A change matches the first date near it, and every other date is false. Only dates of the complete year are used, so
+// that repeated or withdrawn alerts do not count against the peer.
 func (p *Point) add(changed, dated []int) {
 	p.Changes += len(changed)
 	matched := make([]bool, len(changed))
@@ -85,8 +85,8 @@ dates:
 	}
 }
 
-// AtRecall is the point with the fewest false dates of those that find at least so large a share of the changes; if none does, the one that
-// finds the most.
+// AtRecall returns the point with the fewest false dates among those with the required recall, or the point with the highest recall if
+// none has it.
 func AtRecall(points []Point, recall float64) Point {
 	var best Point
 	for _, p := range points {
@@ -106,7 +106,7 @@ func (p Point) recall() float64 {
 	return float64(p.Matched) / float64(p.Changes)
 }
 
-// PeerTable shows what a peer does with the same years.
+// PeerTable formats a peer's results for the same years as a Markdown table.
 func PeerTable(name string, rows map[string][]Point, order []string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "| %s on | p at most | years | changes found | false dates per 100 years |\n| --- | --: | --: | --: | --: |\n", name)

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// PerCentury is how often something happens in a hundred years of nights, with its 95 % limits (Garwood 1936, Biometrika 28:437).
+// PerCentury returns a rate per hundred years of nights, with its 95 % limits (Garwood 1936, Biometrika 28:437).
 func PerCentury(count, years int) (value, low, high float64) {
 	scale := 100 / float64(years)
 	if count > 0 {
@@ -19,9 +19,9 @@ func PerCentury(count, years int) (value, low, high float64) {
 	return float64(count) * scale, low, distuv.ChiSquared{K: 2 * float64(count+1)}.Quantile(0.975) / 2 * scale
 }
 
-// RatioOfRates is how often one thing happens as a multiple of how often another does, counted over different numbers of years, with its
-// 95 % limits: given how many there are in all, those of the one are a binomial share (Przyborowski, Wilenski 1940, Biometrika 31:313),
-// whose limits are exact (Clopper, Pearson 1934, Biometrika 26:404). There is none of something that was not seen to happen.
+// RatioOfRates returns the ratio of two rates, counted over different numbers of years, with its 95 % limits. Given the total, the first
+// count is binomial (Przyborowski, Wilenski 1940, Biometrika 31:313), with exact limits (Clopper, Pearson 1934, Biometrika 26:404). It is
+// undefined if the second count is 0.
 func RatioOfRates(count, years, other, otherYears int) (value, low, high float64, ok bool) {
 	if other == 0 || years == 0 {
 		return 0, 0, 0, false
@@ -40,12 +40,12 @@ type Mean struct {
 	Sum, Squares float64
 }
 
-// Add counts a value.
+// Add adds a value.
 func (m *Mean) Add(value float64) {
 	m.Of, m.Sum, m.Squares = m.Of+1, m.Sum+value, m.Squares+value*value
 }
 
-// Limits are the mean and its 95 % limits (Student 1908, Biometrika 6:1); the limits of fewer than two values are not known.
+// Limits returns the mean and its 95 % limits (Student 1908, Biometrika 6:1); with fewer than two values the limits are unknown.
 func (m Mean) Limits() (value, low, high float64) {
 	n := float64(m.Of)
 	value = m.Sum / n
@@ -57,7 +57,7 @@ func (m Mean) Limits() (value, low, high float64) {
 	return value, value - half, value + half
 }
 
-// Table of years in Markdown.
+// Table formats years as a Markdown table.
 func Table(tallies []Tally) string {
 	var out strings.Builder
 	out.WriteString("| year | years | false alerts per 100 years | misdated | confirming runs a year | " +

@@ -1,5 +1,5 @@
-// Package rehearse runs years of simulated nights through detection and confirmation, and bisections through the planner, and counts how
-// often they are wrong. A night is made of blocks of trials, as those of the calibration of verdicts are.
+// Package rehearse simulates years of nightly runs through detection and confirmation, and bisections through the planner, and measures
+// their error rates. A night consists of blocks of trials, as in the calibration of verdicts.
 package rehearse
 
 import (
@@ -12,36 +12,37 @@ import (
 	"assay.dev/assay/operator/internal/history/watch"
 )
 
-// Year is a kind of history, of which many are drawn. Sizes are those of logarithms, so 0.01 is one per cent.
+// Year is a kind of simulated history. Sizes are logarithms, so 0.01 is one per cent.
 type Year struct {
 	Name string
-	// What is said of it in the tables.
+	// What is the description in the tables.
 	What string
-	// Step is the size of the changes, at random nights and in random directions, and Steps how many there are.
+	// Step is the size of the changes, at random nights and in random directions, and Steps their number.
 	Step  float64
 	Steps int
-	// Early is to have the first change within four weeks, when little is known of the series.
+	// Early places the first change within four weeks, when the series is short.
 	Early bool
-	// Ramp is how much slower the program gets over the whole year, a little every night.
+	// Ramp is the total slowdown over the year, in equal steps every night.
 	Ramp float64
-	// Layout is what builds of equal speed differ by: drawn for a revision, and there whenever it is measured.
+	// Layout is the standard deviation between builds of equal speed, drawn once per revision.
 	Layout float64
-	// Spike is the share of nights on which something beside the program slows the head down, by SpikeSize.
+	// Spike is the share of nights on which a disturbance slows the head down by SpikeSize.
 	Spike, SpikeSize float64
-	// Season is the amplitude of a wave of 90 nights in the ratio itself: the machine suits one revision better in winter.
+	// Season is the amplitude of a periodic component of 90 nights in the ratio, for example if temperature affects two revisions
+	// differently.
 	Season float64
-	// Drift wanders in the machine's speed from night to night, which all arms share.
+	// Drift is a random walk of the machine's speed, common to all arms.
 	Drift float64
-	// Noise is how many times as noisy as on a quiet machine trials are; 0 is once.
+	// Noise multiplies the standard deviation of trials; 0 means 1.
 	Noise float64
 	// Missing is the share of nights without a point.
 	Missing float64
-	// Machines is how many other machines the year is continued on.
+	// Machines is the number of replacements of the machine.
 	Machines int
 	Shape    fixture.Shape
 }
 
-// Years are the histories that are rehearsed.
+// Years returns the simulated kinds.
 func Years() []Year {
 	const layout, noisy = 0.003, 5
 	return []Year{
@@ -68,7 +69,7 @@ func Years() []Year {
 	}
 }
 
-// StepName is the year that recall and delay are promised for, and MixedName the one that a peer is compared on.
+// StepName is the year for which recall and delay are specified, and MixedName the one for comparison with a peer.
 const (
 	StepName  = "step-2"
 	MixedName = "step-2-everything"
@@ -76,17 +77,17 @@ const (
 
 const (
 	nights = 365
-	// blocks of a night, and of a confirming run; trials of an arm in a block, and the spread of one.
+	// Blocks of a night and of a confirming run; trials of an arm in a block, and their standard deviation.
 	blocks, confirmBlocks, trialsOfArm, spread = 10, watch.ConfirmingBlocks, 2, 0.01
-	// The first change comes when the series has a level, or, where it is early, within so many nights after it has twelve points.
+	// The first change is after settled nights, or, if early, within early nights after soonest points.
 	settled, early, soonest = 40, 16, 12
 )
 
-// truth is a drawn year.
+// truth is a simulated year.
 type truth struct {
 	year   Year
 	random *rand.Rand
-	// level is that of every night's revision, layout its build's accident; changed are the nights of the steps.
+	// level is the level of every night's revision, and layout the effect of its build; changed are the nights of the steps.
 	level, layout []float64
 	changed       []int
 	missing       []bool
@@ -121,7 +122,7 @@ func draw(year Year, seed uint64) *truth {
 	return t
 }
 
-// arms are what a run measures: logarithms of the time of every arm in every block.
+// arms simulates a run: logarithms of the time of every arm in every block.
 func (t *truth) arms(levels []float64, blocks int) [][]float64 {
 	out := make([][]float64, blocks)
 	for b := range out {
@@ -137,7 +138,7 @@ func (t *truth) arms(levels []float64, blocks int) [][]float64 {
 	return out
 }
 
-// contrast is the mean over blocks of the mean of some arms less that of others, with its standard error.
+// contrast returns the mean over blocks of the difference between the means of two groups of arms, with its standard error.
 func contrast(measured [][]float64, of, less []int) detect.Observation {
 	n := float64(len(measured))
 	mean, squares := 0.0, 0.0
@@ -157,7 +158,7 @@ func contrast(measured [][]float64, of, less []int) detect.Observation {
 	return detect.Observation{Y: mean, SE: math.Sqrt(squares / (n - 1) / n), DF: n - 1}
 }
 
-// night measures the revision of a night against the anchor, and returns the head's bare value as well.
+// night measures the revision of a night against the anchor, and returns the head's unpaired value as well.
 func (t *truth) night(i int) (point detect.Observation, bare float64) {
 	t.speed = 0.9*t.speed + math.Sqrt(1-0.81)*t.year.Drift*t.random.NormFloat64()
 	head := t.level[i] + t.layout[i] + t.year.Season*math.Sin(2*math.Pi*float64(i)/90)
@@ -171,8 +172,8 @@ func (t *truth) night(i int) (point detect.Observation, bare float64) {
 	return contrast(measured, []int{1}, []int{0}), bare
 }
 
-// confirm measures the revisions of some nights against those of others, together and with the anchor, on fresh blocks. It also measures
-// the newest one anew. Apart is how far apart the revisions of each side are.
+// confirm measures the revisions of some nights against those of others and the anchor in fresh blocks, and remeasures the newest one.
+// apart is the spread of the revisions of each side.
 func (t *truth) confirm(old, new []int) (difference detect.Observation, apart detect.Spread, newest detect.Observation) {
 	levels := []float64{0}
 	var before, after []int

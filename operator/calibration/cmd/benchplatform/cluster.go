@@ -23,7 +23,7 @@ import (
 	"assay.dev/assay/operator/calibration/calibrate"
 )
 
-// bench is a cluster with a release of the chart called assay.
+// bench is a cluster with a release of the chart named assay.
 type bench struct {
 	client            client.WithWatch
 	core              kubernetes.Interface
@@ -49,7 +49,7 @@ func newClusterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// Each as soon as it is measured: what fails later takes none of them.
+			// Print each figure at once, so that a later failure does not lose it.
 			if err := calibrate.Print(cmd.OutOrStdout(), memory); err != nil {
 				return err
 			}
@@ -82,8 +82,8 @@ func newClusterCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&b.system, "system", "assay-system", "namespace of the release")
 	flags.StringVar(&b.namespace, "namespace", "default", "namespace for the runs")
-	flags.DurationVar(&idle, "idle", idle, "how long to leave the operator alone before its memory is read")
-	flags.IntVar(&runs, "runs", runs, "how many runs are compared with their workflows")
+	flags.DurationVar(&idle, "idle", idle, "idle time of the operator before its memory is measured")
+	flags.IntVar(&runs, "runs", runs, "number of runs to compare with their workflows")
 	flags.BoolVar(&large, "large", large, "also measure the reconciles of a run with 10,000 attempts, which takes half an hour")
 	return command
 }
@@ -114,9 +114,9 @@ func (b *bench) scrape(ctx context.Context) (map[string]*dto.MetricFamily, error
 	return parser.TextToMetricFamilies(bytes.NewReader(raw))
 }
 
-// idleMemory is the resident memory of the operator that nobody asks for anything, read ten times in half a minute.
+// idleMemory returns the resident memory of the idle operator, read ten times in half a minute.
 func (b *bench) idleMemory(ctx context.Context, idle time.Duration) (calibrate.Figure, error) {
-	fmt.Fprintf(b.log, "leaving the operator alone for %s\n", idle)
+	fmt.Fprintf(b.log, "waiting for the operator to idle for %s\n", idle)
 	if err := sleep(ctx, idle); err != nil {
 		return calibrate.Figure{}, err
 	}
@@ -128,7 +128,7 @@ func (b *bench) idleMemory(ctx context.Context, idle time.Duration) (calibrate.F
 		}
 		family := families["process_resident_memory_bytes"]
 		if family == nil || len(family.Metric) != 1 {
-			return calibrate.Figure{}, errors.New("the operator does not say how much memory it has")
+			return calibrate.Figure{}, errors.New("the operator does not export its memory")
 		}
 		values = append(values, family.Metric[0].GetGauge().GetValue()/(1<<20))
 		if err := sleep(ctx, 3*time.Second); err != nil {
@@ -138,7 +138,7 @@ func (b *bench) idleMemory(ctx context.Context, idle time.Duration) (calibrate.F
 	return calibrate.MedianFigure("platform.idle_mem_mib", "MiB", values, ""), nil
 }
 
-// sleep is for what has to be left alone, not for waiting until something is done.
+// sleep is for measuring an idle system, not for waiting for a condition.
 func sleep(ctx context.Context, duration time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -148,13 +148,13 @@ func sleep(ctx context.Context, duration time.Duration) error {
 	}
 }
 
-// reconcileP99 is the 99th percentile of the duration of the reconciles of runs between two scrapes. Low and high are the bounds of the
-// histogram's bucket that it is in; the value is interpolated between them.
+// reconcileP99 returns the 99th percentile of the reconcile duration of runs between two scrapes. Low and high are the bounds of its
+// histogram bucket, and the value is interpolated.
 func reconcileP99(name string, before, after map[string]*dto.MetricFamily) (calibrate.Figure, error) {
 	figure := calibrate.Figure{Figure: name, Unit: "ms"}
 	first, last := reconciles(before), reconciles(after)
 	if last == nil {
-		return figure, errors.New("the operator has no histogram of its reconciles")
+		return figure, errors.New("the operator does not export the histogram of reconciles")
 	}
 	counted := map[float64]uint64{}
 	for _, bucket := range first.GetBucket() {

@@ -20,14 +20,14 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// blocksPerRun makes a run of a minute or two: enough pods that a pod's own variation averages out.
+// blocksPerRun makes a run take a minute or two, with enough pods to average out their variation.
 const blocksPerRun = 6
 
-// patience is how long one run or workflow may take.
+// patience is the timeout of a run or workflow.
 const patience = time.Hour
 
-// dagOverhead compares the wall time of a run with that of its workflow: what accepting, planning and leasing add to the pods that
-// measure and judge. A workflow cannot be executed again without its run: its blocks refuse a lease that has ended.
+// dagOverhead compares the wall time of a run with that of its workflow. The difference is the overhead of accepting, planning and
+// leasing. A workflow cannot be executed again without its run, because its blocks refuse an expired lease.
 func (b *bench) dagOverhead(ctx context.Context, runs int) (calibrate.Figure, error) {
 	var logs []float64
 	for i := range runs + 1 {
@@ -43,14 +43,14 @@ func (b *bench) dagOverhead(ctx context.Context, runs int) (calibrate.Figure, er
 		}
 		fmt.Fprintf(b.log, "run %d: %s, its workflow %s\n", i, quantity.Duration(whole, 100*time.Millisecond),
 			quantity.Duration(flow, 100*time.Millisecond))
-		if i > 0 { // The first one warms up.
+		if i > 0 { // The first one is a warm-up.
 			logs = append(logs, math.Log(whole.Seconds()/flow.Seconds()))
 		}
 	}
 	return calibrate.RatioFigure("platform.dag_overhead_ratio", "1", logs), nil
 }
 
-// workflowTime is the time from creating a workflow to its end, in whole seconds as Argo writes both. The run may be complete before.
+// workflowTime returns the duration of a workflow in whole seconds, the resolution of Argo's timestamps. The run may be complete earlier.
 func (b *bench) workflowTime(ctx context.Context, name string) (time.Duration, error) {
 	flows := &unstructured.UnstructuredList{}
 	flows.SetGroupVersionKind(schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"})
@@ -70,7 +70,7 @@ func (b *bench) workflowTime(ctx context.Context, name string) (time.Duration, e
 	return took, err
 }
 
-// scanSpec compares two ways to scan a small matrix at so many points, with four trials at each in every block.
+// scanSpec compares two strategies to scan a small matrix at the given number of points, with four trials at each in every block.
 func scanSpec(blocks int32, points int) assayv1alpha1.BenchmarkRunSpec {
 	batches := []string{"1", "8"}
 	for i := len(batches); i < points; i++ {
@@ -88,7 +88,7 @@ func scanSpec(blocks int32, points int) assayv1alpha1.BenchmarkRunSpec {
 	}
 }
 
-// runSpec is the time from creating a run to its end. Its status is shown to look, which may be nil, whenever it changes.
+// runSpec returns the duration from creation to end of a run. look may be nil; it is called with every status change.
 func (b *bench) runSpec(ctx context.Context, name string, spec assayv1alpha1.BenchmarkRunSpec,
 	look func(*assayv1alpha1.BenchmarkRunStatus) error) (time.Duration, error) {
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}, Spec: spec}
@@ -127,7 +127,7 @@ func (b *bench) until(ctx context.Context, list client.ObjectList, name string, 
 	return fmt.Errorf("%s did not end within %s", name, patience)
 }
 
-// watchOnce watches until it is done or the API server ends the watch.
+// watchOnce watches until the object is done or the API server ends the watch.
 func (b *bench) watchOnce(ctx context.Context, list client.ObjectList, name string, done func(client.Object) (bool, error)) (bool, error) {
 	watcher, err := b.client.Watch(ctx, list, client.InNamespace(b.namespace), client.MatchingFields{"metadata.name": name})
 	if err != nil {
@@ -148,7 +148,7 @@ func (b *bench) watchOnce(ctx context.Context, list client.ObjectList, name stri
 	return false, nil
 }
 
-// remove deletes a run and waits until it is gone, so that nothing of it runs beside the next one.
+// remove deletes a run and waits for its removal, so that it does not overlap with the next one.
 func (b *bench) remove(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -32,15 +32,14 @@ func newFirstCommand() *cobra.Command {
 			return calibrate.Print(cmd.OutOrStdout(), figures...)
 		},
 	}
-	command.Flags().IntVar(&times, "times", times, "how often it is installed and asked")
+	command.Flags().IntVar(&times, "times", times, "number of repetitions")
 	return command
 }
 
-// firstMinute does what a new user does, several times: install the command by the release's script, and compare two programs with it, as
-// the README does.
+// firstMinute repeats the steps of a new user: install the command with the release's script, and compare two programs as in the README.
 func firstMinute(ctx context.Context, dist string, times int, log io.Writer) ([]calibrate.Figure, error) {
 	if times < 1 {
-		return nil, fmt.Errorf("invalid --times %d: write at least 1", times)
+		return nil, fmt.Errorf("invalid --times %d: at least 1 is needed", times)
 	}
 	dist, err := filepath.Abs(dist)
 	if err != nil {
@@ -69,7 +68,7 @@ func firstMinute(ctx context.Context, dist string, times int, log io.Writer) ([]
 		question := exec.CommandContext(ctx, filepath.Join(prefix, "bin", "assay"), "bench", "gzip -6 -c "+text, "gzip -9 -c "+text)
 		question.Dir = folder
 		if seconds, err = timed(question, log); err != nil {
-			return nil, fmt.Errorf("the first question has no verdict: %w", err)
+			return nil, fmt.Errorf("the first comparison has no verdict: %w", err)
 		}
 		verdicts = append(verdicts, seconds)
 	}
@@ -79,7 +78,7 @@ func firstMinute(ctx context.Context, dist string, times int, log io.Writer) ([]
 	}, nil
 }
 
-// numbers is a text that gzip takes a noticeable time for: that of `seq 300000`.
+// numbers returns the output of `seq 300000`, whose compression takes a measurable time.
 func numbers() []byte {
 	var text bytes.Buffer
 	for i := 1; i <= 300000; i++ {
@@ -88,7 +87,7 @@ func numbers() []byte {
 	return text.Bytes()
 }
 
-// timed runs a command and returns how many seconds it took.
+// timed runs a command and returns its duration in seconds.
 func timed(command *exec.Cmd, log io.Writer) (float64, error) {
 	command.Stdout, command.Stderr = log, log
 	start := time.Now()
@@ -99,7 +98,7 @@ func timed(command *exec.Cmd, log io.Writer) (float64, error) {
 func newDemoCommand() *cobra.Command {
 	var cold, warm string
 	command := &cobra.Command{
-		Use: "demo --cold LOG --warm LOG", Short: "Times of make demo, and of its parts, from what it printed", Args: cobra.NoArgs,
+		Use: "demo --cold LOG --warm LOG", Short: "Times of make demo and its parts, from its output", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var figures []calibrate.Figure
 			for _, one := range []struct {
@@ -119,30 +118,30 @@ func newDemoCommand() *cobra.Command {
 			return calibrate.Print(cmd.OutOrStdout(), figures...)
 		},
 	}
-	command.Flags().StringVar(&cold, "cold", "", "what a demo printed that had nothing compiled")
-	command.Flags().StringVar(&warm, "warm", "", "what the next one printed")
+	command.Flags().StringVar(&cold, "cold", "", "output of a demo without compiled components")
+	command.Flags().StringVar(&warm, "warm", "", "output of the next demo")
 	_ = command.MarkFlagRequired("cold")
 	_ = command.MarkFlagRequired("warm")
 	return command
 }
 
-// part is a step of the demo, or a component that one of its steps compiled. The last step is the end, and takes no time.
+// part is a step of the demo, or a component compiled in a step. The last entry marks the end, and has no duration.
 type part struct {
 	name      string
 	component bool
 	seconds   float64
-	// at is when a step began, in seconds since the demo did.
+	// at is the start of the step, in seconds since the start of the demo.
 	at float64
 }
 
 var (
-	// What hack/lib.sh prints as each step begins.
+	// Printed by hack/lib.sh at the start of each step.
 	stepLine = regexp.MustCompile(`^== (.+?)(?: \([^()]*\))?  \((\d+):(\d\d) elapsed\)$`)
-	// What bin/cluster prints once a component is compiled.
+	// Printed by bin/cluster after compiling a component.
 	componentLine = regexp.MustCompile(`^build (\S+) +\S+ +(\d+) s$`)
 )
 
-// readDemo reads what a whole demo printed.
+// readDemo parses the output of a complete demo.
 func readDemo(log string) ([]part, error) {
 	var steps, components []part
 	for line := range strings.Lines(log) {
@@ -161,7 +160,7 @@ func readDemo(log string) ([]part, error) {
 		}
 	}
 	if len(steps) < 2 || steps[len(steps)-1].name != "Done" {
-		return nil, errors.New("the demo did not come to its end")
+		return nil, errors.New("the demo did not complete")
 	}
 	return append(components, steps...), nil
 }

@@ -40,7 +40,7 @@ func TestFirstMinuteIsTimedFromTheInstallScriptToTheVerdict(t *testing.T) {
 		t.Error(diff)
 	}
 	if strings.Count(log.String(), "gzip -6 -c ") != 3 {
-		t.Errorf("the question was asked otherwise than three times:\n%s", log.String())
+		t.Errorf("the comparison did not run three times:\n%s", log.String())
 	}
 }
 
@@ -50,7 +50,7 @@ func TestFirstMinuteWithoutAVerdictHasNoFigures(t *testing.T) {
 		times int
 		want  string
 	}{
-		"the verdict is Inconclusive": {release(t, "exit 3"), 1, "the first question has no verdict: exit status 3"},
+		"the verdict is Inconclusive": {release(t, "exit 3"), 1, "the first comparison has no verdict: exit status 3"},
 		"there is no release":         {t.TempDir(), 1, "make release writes one"},
 		"nothing is asked":            {release(t, "exit 0"), 0, "invalid --times 0"},
 	} {

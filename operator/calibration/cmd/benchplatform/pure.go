@@ -23,7 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/status"
 )
 
-// The large run: 50 points of four arms, two trials each, in 25 blocks, which is 10,000 trials.
+// The large run has 50 points with four arms, two trials each, in 25 blocks: 10,000 trials.
 const (
 	largePoints = 25 // Times two values of the other axis.
 	largeBlocks = 25
@@ -50,11 +50,11 @@ func newPureCommand() *cobra.Command {
 			return calibrate.Print(cmd.OutOrStdout(), planned, size, deciding)
 		},
 	}
-	command.Flags().IntVar(&times, "times", times, "how often to plan")
+	command.Flags().IntVar(&times, "times", times, "number of repetitions")
 	return command
 }
 
-// large changes the scan experiment into one with 10,000 trials and as many gates as there may be.
+// large changes the scan experiment into one with 10,000 trials and the maximum number of gates.
 func large(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 	var values []string
 	for i := range largePoints {
@@ -71,7 +71,7 @@ func large(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTempl
 	}
 }
 
-// planLarge times everything from an accepted spec to what is written: freezing, planning, and the workflow with its plan.
+// planLarge measures the time from an accepted spec to the written objects: freezing, planning, and the workflow with its plan.
 func planLarge(times int) (calibrate.Figure, error) {
 	exp, err := fixture.ScanExperiment(large)
 	if err != nil {
@@ -115,8 +115,8 @@ func planLarge(times int) (calibrate.Figure, error) {
 	return calibrate.MedianFigure("platform.plan_10k_ms", "ms", milliseconds, ""), nil
 }
 
-// statusOfLarge is the size of the status of the large run at its end, with as much to say as there can be: noise that
-// leaves many trials out, and every gate judged for every candidate at every point.
+// statusOfLarge returns the size of the final status of the large run in the worst case: noise that rejects many trials, and every gate
+// judged for every candidate at every point.
 func statusOfLarge() (calibrate.Figure, error) {
 	exp, err := fixture.ScanExperiment(large)
 	if err != nil {
@@ -154,7 +154,7 @@ func statusOfLarge() (calibrate.Figure, error) {
 		return calibrate.Figure{}, err
 	}
 	if after.Trials.Planned != largeTrials || len(after.Gates) < 100 {
-		return calibrate.Figure{}, fmt.Errorf("the status speaks of %d trials and %d gates", after.Trials.Planned, len(after.Gates))
+		return calibrate.Figure{}, fmt.Errorf("the status has %d trials and %d gates", after.Trials.Planned, len(after.Gates))
 	}
 	return calibrate.MedianFigure("platform.run.status_kib", "KiB", []float64{float64(len(raw)) / 1024}, ""), nil
 }

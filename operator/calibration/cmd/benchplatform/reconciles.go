@@ -11,14 +11,14 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// The loaded run: 25 points of two arms, two trials each, in 100 blocks, which is 10,000 attempts.
+// The loaded run has 25 points with two arms, two trials each, in 100 blocks: 10,000 attempts.
 const (
 	loadedPoints = 25
 	loadedBlocks = 100
 )
 
-// largeReconciles is the 99th percentile of the duration of the reconciles of a real run, from when it has half of its 10,000 attempts
-// until it ends: the cost of a reconcile must not grow with the attempts.
+// largeReconciles returns the 99th percentile of the reconcile duration of a real run, from half of its 10,000 attempts to its end. The
+// cost of a reconcile must not grow with the number of attempts.
 func (b *bench) largeReconciles(ctx context.Context) (calibrate.Figure, error) {
 	const name = "bench-platform-10k"
 	spec := scanSpec(loadedBlocks, loadedPoints)

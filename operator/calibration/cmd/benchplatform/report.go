@@ -25,7 +25,7 @@ func newReportCommand() *cobra.Command {
 	}
 }
 
-// reportSize renders the report of a ledger's newest wave anew, so that it is this version's.
+// reportSize renders the report of a ledger's newest wave with the present version.
 func reportSize(ctx context.Context, folder string) (calibrate.Figure, error) {
 	store, err := store.OpenFolder(ctx, folder)
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// The crowd: runs that wait for nodes which all are held, each looked at once in ten seconds, with a queue that is made anew four
-// times a second, as the controller does.
+// Runs that wait for held nodes, each reconciled once in ten seconds, with a queue that is rebuilt four times a second, as in the
+// controller.
 const (
 	waitingRuns  = 1000
 	waitingNodes = 100
 	queuesMade   = 40
 )
 
-// decidedWithout is what a pass of the controller does beside.
+// decidedWithout lists the other work of a reconcile.
 const decidedWithout = "decisions alone, from state observed before, without reading leases, nodes, pods and ledgers, and without the " +
 	"search for pods of the holder of each node"
 
-// decideWaiting is the time that deciding takes in ten seconds while a thousand runs wait.
+// decideWaiting measures the time of the decisions within ten seconds while a thousand runs wait.
 func decideWaiting() (calibrate.Figure, error) {
 	figure := calibrate.Figure{Figure: "platform.decide_1000_waiting_s_per_10s", Unit: "s", Samples: waitingRuns, Note: decidedWithout}
 	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {

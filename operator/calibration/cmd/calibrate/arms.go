@@ -7,18 +7,18 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// armEffects are the true slowdowns of the candidates of a run with many arms, again from the first where there are more.
+// armEffects are the true slowdowns of the candidates of a run with many arms, repeated cyclically.
 var armEffects = []float64{0, 0.01, 0.02, 0.05}
 
 const (
 	fewestArms, mostArms = 2, 16
-	// stopAt is how narrow the gate's interval has to be for an adaptive run to end. The half width is not quite three standard errors,
-	// so that at 1.2 % an effect of 2 % lies nearly two of them beyond it: it is found 19 times in 20 where the blocks suffice.
+	// stopAt is the half width of the gate's interval at which an adaptive run ends. It is almost three standard errors, so that at 1.2 %
+	// an effect of 2 % is nearly two standard errors beyond it and is detected 19 times in 20 if the blocks suffice.
 	stopAt = "1.2%"
 )
 
-// manyArms gives a run of spin so many arms: the baseline, candidates with known slowdowns, and from three arms on a null arm. It returns
-// the candidates' true slowdowns by name.
+// manyArms gives a spin run the given number of arms: the baseline, candidates with known slowdowns, and from three arms on a null arm. It
+// returns the candidates' true slowdowns by name.
 func manyArms(run *assayv1alpha1.BenchmarkRun, arms int) (map[string]float64, error) {
 	if arms < fewestArms || arms > mostArms {
 		return nil, fmt.Errorf("--arms: %d; a run has from %d to %d arms", arms, fewestArms, mostArms)
@@ -39,12 +39,12 @@ func manyArms(run *assayv1alpha1.BenchmarkRun, arms int) (map[string]float64, er
 			Name: name, Parameters: assayv1alpha1.ParameterValues{"work": strconv.Itoa(int(1000 * (1 + effect)))},
 		})
 	}
-	// Its budget is of trials, and every arm has as many as the arms of a pair.
+	// The budget counts trials, and every arm has as many as the arms of a pair.
 	run.Spec.Budget.Trials = run.Spec.Budget.Trials * int32(arms) / fewestArms
 	return truth, nil
 }
 
-// adaptive lets a run go on until its gate is precise, within so many blocks.
+// adaptive lets a run continue until its gate is precise, up to the given number of blocks.
 func adaptive(run *assayv1alpha1.BenchmarkRun, blocks int32) {
 	run.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: stopAt}
 	run.Spec.Design.Blocks.Max = blocks

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// victimSeconds and hostileSeconds are what the two arms report: the truth is twenty times as slow. What is always the same may be one
-	// step of a clock, which decides beyond a factor of four only.
+	// victimSeconds and hostileSeconds are the reported times; the true ratio is twenty. Constant values may equal one step of a clock,
+	// for which only differences above a factor of four are decided.
 	victimSeconds, hostileSeconds = 0.00102347, 0.0204691
-	// nobody attacks, and nobody is attacked: root could do everything.
+	// nobody is the unprivileged user of both attacker and victim, because root could modify anything.
 	nobody = 65532
-	// patience is how long one run may take: one that hangs has been attacked successfully.
+	// patience is the timeout of a run. A hanging run counts as a successful attack.
 	patience = 2 * time.Minute
 )
 
-// attackedRun compares a program that says how long it took with one that says twenty times as much and attacks. Words in
-// capitals are replaced.
+// attackedRun compares a program that reports its duration with an attacking one that reports twenty times as much. Words in capitals are
+// placeholders.
 const attackedRun = `
 apiVersion: assay.dev/v1alpha1
 kind: BenchmarkRun
@@ -69,7 +69,7 @@ func newAttacksCommand() *cobra.Command {
 	return command
 }
 
-// attackAll runs every attack there is once, and none at first: that must find the truth.
+// attackAll executes every attack once, after a run without an attack, which must find the truth.
 func attackAll(ctx context.Context, binDir string, log io.Writer) (calibrate.Figure, error) {
 	figure := calibrate.Figure{Figure: "verdict.forged.accepted", Unit: "attacks"}
 	list, err := exec.CommandContext(ctx, filepath.Join(binDir, "assay-hostile"), "--value=0", "--list").Output()
@@ -85,7 +85,7 @@ func attackAll(ctx context.Context, binDir string, log io.Writer) (calibrate.Fig
 		fmt.Fprintf(log, "%-16s %s\n", name, what)
 		switch {
 		case name == "none" && what != untouched:
-			return figure, fmt.Errorf("without an attack the run says: %s", what)
+			return figure, fmt.Errorf("the run without an attack failed: %s", what)
 		case strings.HasPrefix(what, accepted):
 			figure.Value++
 		}
@@ -100,7 +100,7 @@ const (
 	accepted  = "accepted: "
 )
 
-// attackOnce reports what became of a run whose candidate attacks.
+// attackOnce returns the outcome of a run whose candidate attacks.
 func attackOnce(ctx context.Context, binDir, name string) (string, error) {
 	folder, err := os.MkdirTemp("", "assay-attack-")
 	if err != nil {
@@ -152,7 +152,7 @@ func giveAway(folder string) error {
 	})
 }
 
-// judgement compares what a run's ledger says with the truth. An attempt that is missing or named is no forgery.
+// judgement compares a run's ledger with the truth. A missing or rejected attempt does not count as a forgery.
 func judgement(ctx context.Context, folder string) (string, error) {
 	result, attempts, err := readJudged(ctx, folder)
 	if err != nil {
@@ -176,7 +176,7 @@ func judgement(ctx context.Context, folder string) (string, error) {
 	case experiment.VerdictGo:
 		return accepted + "the verdict is Go", nil
 	default:
-		return fmt.Sprintf("%s: %d failed, %d missing, %d may not be used of %d trials", result.Verdict, result.Trials.Failed,
+		return fmt.Sprintf("%s: %d failed, %d missing, %d invalid of %d trials", result.Verdict, result.Trials.Failed,
 			result.Trials.Missing, result.Trials.Invalid, result.Trials.Planned), nil
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// bisect rehearses searches for culprits.
+// bisect simulates searches for culprits.
 func (o *historyOptions) bisect(log io.Writer) ([]calibrate.Figure, string) {
 	var rows []rehearse.Searches
 	var figures []calibrate.Figure

@@ -24,7 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// onCluster applies a run, waits for it and reads its ledger, with the commands that everybody uses. What it made is removed.
+// onCluster applies a run, waits for it and reads its ledger, using the public commands. It deletes its objects.
 func (o *realOptions) onCluster(ctx context.Context, row *calibrate.RealTally, run *assayv1alpha1.BenchmarkRun,
 	truth map[string]float64) (out calibrate.RealRun, err error) {
 	started := time.Now()
@@ -83,7 +83,7 @@ func (o *realOptions) onCluster(ctx context.Context, row *calibrate.RealTally, r
 	return out, nil
 }
 
-// kubectl runs kubectl in the calibration's namespace, with an object on its standard input if there is one.
+// kubectl runs kubectl in the calibration's namespace, with an optional object as standard input.
 func (o *realOptions) kubectl(ctx context.Context, object any, out io.Writer, arguments ...string) error {
 	command := exec.CommandContext(ctx, "kubectl", append([]string{"--namespace", o.namespace}, arguments...)...)
 	if object != nil {
@@ -125,7 +125,7 @@ func readAttempts(raw []byte) ([]record.Attempt, error) {
 	return out, nil
 }
 
-// neighbourPod is a neighbour as clusters have them: a pod without CPUs of its own.
+// neighbourPod is a typical neighbour on a cluster, a pod without exclusive CPUs.
 func (o *realOptions) neighbourPod(kind, name string) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -155,7 +155,7 @@ func (o *realOptions) neighbourPod(kind, name string) *corev1.Pod {
 	}
 }
 
-// spans reads from a neighbour's log when it was at work. What it is doing now counts from the end of its rest.
+// spans parses a neighbour's log into active spans. A span in progress counts from the end of the last pause.
 func spans(log string, now time.Time) ([]calibrate.Busy, error) {
 	var out []calibrate.Busy
 	for line := range strings.Lines(log) {

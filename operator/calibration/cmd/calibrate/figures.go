@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/calibration/calibrate"
 )
 
-// figureOptions are how much is run for the figures. The defaults take about three quarters of an hour on two CPUs.
+// figureOptions sets the number of runs for each figure. The defaults take about 45 minutes on two CPUs.
 type figureOptions struct {
 	simulated simulateOptions
 	real      realOptions
@@ -23,7 +23,7 @@ type figureOptions struct {
 	powerBlocks         int32
 }
 
-// figureStep makes some figures. What they are called is known before, so that a step nobody asks for is not run.
+// figureStep produces some figures. Their names are known in advance, so that a step without requested figures is skipped.
 type figureStep struct {
 	figures []string
 	run     func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error)
@@ -77,7 +77,7 @@ func (o *figureOptions) steps() []figureStep {
 	}
 }
 
-// cost is what an analysis of so many attempts takes, so many times.
+// cost measures the analysis of the given number of attempts repeatedly.
 func (o *figureOptions) cost(words string, attempts, times int) figureStep {
 	names := []string{"analyze." + words + "_attempts_s", "analyze." + words + "_mib"}
 	return figureStep{names, func(ctx context.Context, _ io.Writer) ([]calibrate.Figure, error) {
@@ -85,7 +85,7 @@ func (o *figureOptions) cost(words string, attempts, times int) figureStep {
 	}}
 }
 
-// quiet is so many runs of spin with nobody beside them, for a figure.
+// quiet returns the options for runs of spin without neighbours, for a figure.
 func (o *figureOptions) quiet(figure string, runs int) realOptions {
 	out := realOptions{root: o.real.root, binDir: o.real.binDir, seed: o.real.seed, runs: runs, workloads: []string{"spin"}}
 	if o.real.out != "" {
@@ -94,7 +94,7 @@ func (o *figureOptions) quiet(figure string, runs int) realOptions {
 	return out
 }
 
-// chosen are the steps that make a figure that is asked for; all of them without one.
+// chosen returns the steps that produce a requested figure, or all of them by default.
 func chosen(steps []figureStep, only []string) ([]figureStep, error) {
 	if len(only) == 0 {
 		return steps, nil
@@ -143,7 +143,7 @@ func newFiguresCommand() *cobra.Command {
 	flags.StringSliceVar(&only, "only", nil, "only these figures (default: all)")
 	flags.IntVar(&o.selfNoise, "selfnoise-runs", 10000, "simulated runs of candidates that disturb their own trials")
 	flags.IntVar(&o.powerRuns, "power-runs", 30, "real runs of a candidate that is 2 % slower")
-	flags.Int32Var(&o.powerBlocks, "power-blocks", 200, "blocks that each of them may take")
+	flags.Int32Var(&o.powerBlocks, "power-blocks", 200, "maximum number of blocks of each")
 	flags.IntVar(&o.armsRuns, "arms-runs", 5, "real runs with six arms")
 	flags.IntVar(&o.real.runs, "real-runs", 5, "runs beside every neighbour")
 	flags.StringSliceVar(&o.real.workloads, "workload", []string{"spin"}, "programs to run beside a neighbour")

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// historyOptions are how much is rehearsed.
+// historyOptions sets the number of simulations.
 type historyOptions struct {
 	years, bisections, parallel int
 	peerYears                   int
@@ -42,7 +42,7 @@ func newHistoryCommand() *cobra.Command {
 	return command
 }
 
-// peerYears are the kinds that a peer is shown: nothing, a spike now and then, one change, and all of that at once.
+// peerYears are the kinds shown to a peer: no change, occasional spikes, one change, and a combination.
 var peerYears = []string{"layout", "spikes", rehearse.StepName, rehearse.MixedName}
 
 func (o *historyOptions) run(out, log io.Writer) error {
@@ -74,7 +74,7 @@ func (o *historyOptions) run(out, log io.Writer) error {
 		return err
 	}
 	for _, section := range []struct{ name, content string }{{"history", text}, {"history peer", table}, {"bisections", bisections}} {
-		// What was not made keeps its last table.
+		// A section without new content retains its last table.
 		if section.content == "" {
 			continue
 		}
@@ -85,7 +85,7 @@ func (o *historyOptions) run(out, log io.Writer) error {
 	return nil
 }
 
-// historyFigures are those of the worst kind of year without a change, and of the year with one of 2 %.
+// historyFigures returns the figures of the worst kind of year without a change, and of the year with one of 2 %.
 func historyFigures(tallies []rehearse.Tally) []calibrate.Figure {
 	var out []calibrate.Figure
 	worst := calibrate.Figure{Figure: "history.false_alerts_per_100_series_years", Unit: "1", Value: -1}
@@ -100,7 +100,7 @@ func historyFigures(tallies []rehearse.Tally) []calibrate.Figure {
 		}
 		out = append(out, calibrate.NewShare(y.Found, y.Changes).Figure("history.recall.2pct"))
 		out = append(out, mean("history.delay_runs.2pct", "runs", y.Delay,
-			"mean after the first run of the change until it is told, the confirming run counted in")...)
+			"mean number of runs from the change to its alert, the confirming run included")...)
 	}
 	value, low, high := rehearse.PerCentury(count, years)
 	return append(out, worst, calibrate.Figure{
@@ -108,7 +108,7 @@ func historyFigures(tallies []rehearse.Tally) []calibrate.Figure {
 	})
 }
 
-// mean is the figure of a mean; none of fewer than two values, whose limits nobody knows.
+// mean returns the figure of a mean, or none for fewer than two values, because their limits are unknown.
 func mean(name, unit string, of rehearse.Mean, note string) []calibrate.Figure {
 	if of.Of < 2 {
 		return nil
@@ -117,7 +117,7 @@ func mean(name, unit string, of rehearse.Mean, note string) []calibrate.Figure {
 	return []calibrate.Figure{{Figure: name, Value: value, Unit: unit, Low: low, High: high, Samples: of.Of, Note: note}}
 }
 
-// peer has Otava look at the same years. Without one there is a message and no figure.
+// peer runs Otava on the same years. Without Otava it prints a message and returns no figure.
 func (o *historyOptions) peer(
 	shown map[string][]rehearse.Shown, tallies []rehearse.Tally, log io.Writer,
 ) ([]calibrate.Figure, string, error) {
@@ -164,7 +164,7 @@ func (o *historyOptions) peer(
 	return figures, rehearse.PeerTable("Otava 0.8.0", rows, order), nil
 }
 
-// detectCost is how long it takes to judge the newest point of 1,000 series of 1,000 points, and to date the changes in all of them.
+// detectCost measures the time to judge the newest point of 1,000 series of 1,000 points, and to date their changes.
 func detectCost(workers int, seed uint64) calibrate.Figure {
 	const series, points = 1000, 1000
 	all := make([][]detect.Observation, series)

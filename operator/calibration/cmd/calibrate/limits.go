@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// busyFile lies beside a ledger and records when which neighbour was at work.
+// busyFile records the active times of neighbours, beside a ledger.
 const busyFile = "neighbour.json"
 
 // neighboured is the content of busyFile.
@@ -35,9 +35,9 @@ func newLimitsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "limits --ledgers FOLDER",
 		Short: "How the noise readings of quiet and of disturbed trials are distributed, beside the default limits", Args: cobra.NoArgs,
-		Long: "Reads what `calibrate real --out FOLDER` left there. A limit has to let nearly all quiet trials pass, and to catch the trials " +
-			"beside those neighbours " +
-			"that the reading is there for. The second table counts both, at the default limits or those that --limit names.",
+		Long: "Reads the output of `calibrate real --out FOLDER`. A limit should accept nearly all quiet trials, and reject the trials " +
+			"beside the neighbours " +
+			"that the reading detects. The second table counts both, at the default limits or those of --limit.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			judgedBy, err := limitsWith(others)
 			if err != nil {
@@ -59,7 +59,7 @@ func newLimitsCommand() *cobra.Command {
 	return command
 }
 
-// limitsWith are the default limits with some others in their place.
+// limitsWith returns the default limits with some replaced.
 func limitsWith(others map[string]string) (noise.Limits, error) {
 	out := noise.Limits{}
 	for _, kind := range noise.Kinds {
@@ -83,10 +83,10 @@ func limitsWith(others map[string]string) (noise.Limits, error) {
 	return out, nil
 }
 
-// anyLimit stands for all limits together.
+// anyLimit represents all limits together.
 const anyLimit = noise.Kind("any of them")
 
-// conditions are what a trial may have been measured under.
+// conditions lists the conditions of a trial.
 var conditions = []string{"quiet", "cpu", "memory", "disk"}
 
 // under is a kind of reading under a condition.
@@ -95,7 +95,7 @@ type under struct {
 	condition string
 }
 
-// verdicts count the trials beyond each limit, by condition.
+// verdicts counts the trials beyond each limit, by condition.
 type verdicts struct {
 	limits noise.Limits
 	trials map[string]int
@@ -131,7 +131,7 @@ func (v *verdicts) table() string {
 	return out.String()
 }
 
-// readings are shares, by their kind and the condition under which they were read: quiet, or the kind of neighbour.
+// readings contains the values by kind and condition, which is quiet or the kind of neighbour.
 type readings map[under][]float64
 
 func limits(ctx context.Context, folder string, judgedBy noise.Limits) (string, error) {
@@ -161,7 +161,7 @@ func limits(ctx context.Context, folder string, judgedBy noise.Limits) (string, 
 	return limitsTable(all) + "\n" + judged.table(), nil
 }
 
-// collect sorts the readings of a run's trials. Trials between two spells of a neighbour are neither quiet nor disturbed.
+// collect sorts the readings of a run's trials by condition. Trials that overlap a neighbour only briefly are omitted.
 func collect(all readings, judged *verdicts, attempts []*record.Attempt, beside neighboured) {
 	reference := noise.NewReference(attempts)
 	for _, attempt := range attempts {
@@ -209,7 +209,7 @@ func limitsTable(all readings) string {
 	return out.String()
 }
 
-// at is the nearest rank, in per cent; empty without a reading.
+// at returns the nearest-rank percentile in per cent; empty without readings.
 func at(shares []float64, level float64) string {
 	if len(shares) == 0 {
 		return ""

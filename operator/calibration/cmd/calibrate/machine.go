@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// measuredHere is how the heading of a table ends: when it was measured, and where.
+// measuredHere returns date and machine for the heading of a table.
 func measuredHere() string {
 	return fmt.Sprintf("%s, on %s.\n\n", time.Now().UTC().Format("2006-01-02"), machine())
 }
 
-// machine is what a table says of where it was measured.
+// machine describes the machine.
 func machine() string {
 	model, kernel := runtime.GOARCH, ""
 	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -1,4 +1,4 @@
-// calibrate finds out how often Assay's verdicts are wrong, on simulated machines and on this one.
+// Command calibrate measures the error rates of Assay's verdicts, on simulated machines and on this one.
 package main
 
 import (
@@ -17,12 +17,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{
-		Use: "calibrate", Short: "Find out how often Assay's verdicts are wrong", SilenceUsage: true, SilenceErrors: true,
+		Use: "calibrate", Short: "Measure the error rates of Assay's verdicts", SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(
 		newTableCommand("estimators", "Compare the mean of the blocks with trimmed means, where noise is not normal", 8000,
 			calibrate.Estimators),
-		newTableCommand("rejections", "Compare what a noisy reading may take out of the comparison, for 2 to 16 arms", 2000,
+		newTableCommand("rejections", "Compare rules for rejecting trials with noisy readings, for 2 to 16 arms", 2000,
 			calibrate.Rejections),
 		newSimulateCommand(), newRealCommand(), newFiguresCommand(), newLimitsCommand(), newPerturbationCommand(), newAttacksCommand(),
 		newHistoryCommand(), newNightsCommand(), newCostCommand(),

@@ -28,30 +28,30 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// nightsOptions are series that are measured on this machine, in which changes of known sizes are put.
+// nightsOptions configures series measured on this machine with changes of known sizes.
 type nightsOptions struct {
 	nights, repeat    int
 	seed              uint64
 	changes           []float64
 	root, binDir, out string
 	update            string
-	// execute measures a night of a series, and makes the confirming run that is due after it.
+	// execute measures a night of a series, and executes the due confirming run.
 	execute func(ctx context.Context, s *nightSeries, night int) ([]byte, error)
 }
 
-// nightSeries is one program over its revisions, and what was told of it.
+// nightSeries is one program over its revisions, and the alerts for it.
 type nightSeries struct {
 	name string
-	// percent more work is done from one night on; changed is that night, 0 where nothing changes.
+	// percent is the additional work from night changed on; changed is 0 without a change.
 	percent float64
 	changed int
 	folder  string
-	// points are the nights that gave one; confirmed are changes, in the order in which they were confirmed.
+	// points are the nights with a point; confirmed are changes in order of confirmation.
 	points    []int
 	confirmed []toldChange
 }
 
-// toldChange is a change that was confirmed: after which night, and between which two the level moved.
+// toldChange is a confirmed change: the night of the alert, and the two nights that bound the shift.
 type toldChange struct {
 	id              string
 	after, from, to int
@@ -62,7 +62,7 @@ func newNightsCommand() *cobra.Command {
 	var o nightsOptions
 	o.execute = o.onThisMachine
 	command := &cobra.Command{
-		Use: "nights", Short: "Follow programs on this machine whose changes are known, and print how many of them are told, one JSON line each",
+		Use: "nights", Short: "Monitor programs on this machine with known changes, and print the detection rates, one JSON line each",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := o.measure(cmd.Context(), cmd.ErrOrStderr())
@@ -88,13 +88,13 @@ func newNightsCommand() *cobra.Command {
 	return command
 }
 
-// settled is how many nights a series has before its change, and after it.
+// settled is the minimum number of nights before and after a change.
 const settled = 12
 
-// measure goes through the nights of all series side by side, so that a machine that changes meanwhile changes for each.
+// measure interleaves the nights of all series, so that a drift of the machine affects all of them.
 func (o *nightsOptions) measure(ctx context.Context, log io.Writer) ([]*nightSeries, error) {
 	if o.nights < 2*settled {
-		return nil, fmt.Errorf("invalid --nights %d: a change needs %d nights before it and as many after it: at least %d are needed", o.nights,
+		return nil, fmt.Errorf("invalid --nights %d: a change needs %d nights before and after it, so at least %d are needed", o.nights,
 			settled, 2*settled)
 	}
 	folder := o.out
@@ -130,9 +130,9 @@ func (o *nightsOptions) measure(ctx context.Context, log io.Writer) ([]*nightSer
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			// A gate that does not hold is an exit code too; what counts is the history.
+			// A gate that fails also gives an exit code; only the history counts.
 			if readErr := s.read(ctx, night); readErr != nil {
-				readErr = errors.Join(readErr, err, fmt.Errorf("assay said: %s", bytes.TrimSpace(said)))
+				readErr = errors.Join(readErr, err, fmt.Errorf("assay printed: %s", bytes.TrimSpace(said)))
 				return nil, fmt.Errorf("%s, night %d: %w", s.name, night, readErr)
 			}
 		}
@@ -141,7 +141,8 @@ func (o *nightsOptions) measure(ctx context.Context, log io.Writer) ([]*nightSer
 	return all, nil
 }
 
-// prepare writes the run that measures the points of a series: the calibration's, without the parameter that its programs have in them.
+// prepare writes the run that measures the points of a series: the calibration's run without the parameter that is compiled into its
+// programs.
 func (o *nightsOptions) prepare(s *nightSeries) error {
 	set, err := manifest.Read(filepath.Join(o.root, "workflows/calibration/spin-same.yaml"))
 	if err != nil {
@@ -160,7 +161,7 @@ func (o *nightsOptions) prepare(s *nightSeries) error {
 	if err := os.MkdirAll(filepath.Dir(s.folder), 0o755); err != nil {
 		return err
 	}
-	// What an earlier call left there would be a part of the series.
+	// Existing files of an earlier call would become part of the series.
 	if err := os.Mkdir(s.folder, 0o755); err != nil {
 		return fmt.Errorf("invalid --out: %w: name another folder, or delete it", err)
 	}
@@ -174,10 +175,10 @@ func (s *nightSeries) program(revision string) string {
 	return filepath.Join(s.folder, "builds", revision, "spin-kernel")
 }
 
-// revisionOf is the name of a night's revision.
+// revisionOf returns the name of a night's revision.
 func revisionOf(night int) string { return fmt.Sprintf("r%d", night) }
 
-// work is how many units the program of a night does in an iteration.
+// work returns the number of work units per iteration of a night's program.
 func (s *nightSeries) work(night int) int {
 	const units = 1000
 	if s.changed == 0 || night < s.changed {
@@ -186,7 +187,7 @@ func (s *nightSeries) work(night int) int {
 	return units + int(s.percent*units/100)
 }
 
-// onThisMachine builds the program of a night, and has assay measure it, as anybody would.
+// onThisMachine builds the program of a night, and measures it with the public commands.
 func (o *nightsOptions) onThisMachine(ctx context.Context, s *nightSeries, night int) ([]byte, error) {
 	kernel, err := filepath.Abs(filepath.Join(o.binDir, "spin-kernel"))
 	if err != nil {
@@ -215,7 +216,7 @@ func (o *nightsOptions) onThisMachine(ctx context.Context, s *nightSeries, night
 	return said, err
 }
 
-// read finds what the history says after a night: whether it gave a point, and which changes were confirmed by then.
+// read reads the history after a night: whether it has a point, and the confirmed changes.
 func (s *nightSeries) read(ctx context.Context, night int) error {
 	store, err := store.OpenFolder(ctx, s.history())
 	if err != nil {
@@ -227,7 +228,7 @@ func (s *nightSeries) read(ctx context.Context, night int) error {
 		return err
 	}
 	if len(all) != 1 {
-		return fmt.Errorf("its history has %d series, and one is measured", len(all))
+		return fmt.Errorf("its history has %d series; 1 is expected", len(all))
 	}
 	ofTonight := func(revision string, sequence int64) bool {
 		return revision == revisionOf(night) && sequence == int64(night)
@@ -236,7 +237,7 @@ func (s *nightSeries) read(ctx context.Context, night int) error {
 	case newest != nil && ofTonight(newest.Revision, newest.Sequence):
 		s.points = append(s.points, night)
 	case !slices.ContainsFunc(all[0].Gaps, func(r series.Record) bool { return ofTonight(r.Head, r.Sequence) }):
-		return errors.New("its history has neither a point nor a gap of it")
+		return errors.New("its history has neither a point nor a gap for the night")
 	}
 	book, err := kept.Book(ctx)
 	if err != nil {
@@ -251,8 +252,8 @@ func (s *nightSeries) read(ctx context.Context, night int) error {
 	return nil
 }
 
-// count is whether the change of a series was told, with how many runs until then, the confirming run counted in, and how many of those
-// that were told are not it: at another night, in the other direction, or a second time.
+// count returns whether the change of a series was alerted, the number of runs until then including the confirming run, and the number of
+// wrong alerts: at another night, in the other direction, or repeated.
 func (s *nightSeries) count() (detected bool, delay, wrong int) {
 	for _, t := range s.confirmed {
 		right := s.changed != 0 && t.from <= s.changed && s.changed <= t.to && t.slower == (s.percent > 0)
@@ -272,7 +273,7 @@ type nightTally struct {
 	delay                           rehearse.Mean
 }
 
-// tallied counts series by the size of their change, in their order.
+// tallied groups series by the size of their change.
 func tallied(all []*nightSeries) []nightTally {
 	var out []nightTally
 	for _, s := range all {
@@ -302,7 +303,7 @@ func nightFigures(all []*nightSeries) []calibrate.Figure {
 		size := fmt.Sprintf("%gpct", t.percent)
 		out = append(out, calibrate.NewShare(t.detected, t.series).Figure("history.real.recall."+size))
 		out = append(out, mean("history.real.delay_runs."+size, "runs", t.delay,
-			"mean after the first run of the change until it is told, the confirming run counted in")...)
+			"mean number of runs from the change to its alert, the confirming run included")...)
 	}
 	if count == 0 {
 		return out
@@ -313,7 +314,7 @@ func nightFigures(all []*nightSeries) []calibrate.Figure {
 	})
 }
 
-// nightTable is the same for people.
+// nightTable formats the tallies as a Markdown table.
 func nightTable(all []*nightSeries) string {
 	var out strings.Builder
 	out.WriteString("| change | series | points | told | after runs | told wrongly |\n| --: | --: | --: | --: | --: | --: |\n")

@@ -143,7 +143,7 @@ func TestANightThatLeavesNothingEndsTheSeries(t *testing.T) {
 		return []byte("no such file"), errors.New("exit status 2")
 	}
 	if _, err := o.measure(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "spin-1-1, night 1") ||
-		!strings.Contains(err.Error(), "assay said: no such file") {
+		!strings.Contains(err.Error(), "assay printed: no such file") {
 		t.Errorf("%v", err)
 	}
 	o.nights, o.out = 10, t.TempDir()

@@ -33,7 +33,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// perturbation compares a kernel in a pod like a block's with the same binary on the bare host, turn by turn.
+// perturbation compares a kernel in a pod like a block's with the same binary on the host, in alternation.
 type perturbation struct {
 	blocks, pairs int
 	program       string
@@ -47,10 +47,9 @@ func newPerturbationCommand() *cobra.Command {
 	p := perturbation{}
 	command := &cobra.Command{
 		Use: "perturbation", Short: "Compare a kernel in a pod with the same binary on this machine, as a figure", Args: cobra.NoArgs,
-		Long: "Run a kernel in turns: in a pod that has what a block's pod has (Guaranteed, one whole CPU, restricted), and as a process of " +
-			"this machine on the same CPU. " +
-			"The node must be this machine, and KUBECONFIG must lead to it. A block is a pod of its own and some pairs, the first of which only " +
-			"warms up. Prints pod over host: " +
+		Long: "Run a kernel alternately in a pod configured like a block's pod (Guaranteed, one whole CPU, restricted) and as a process " +
+			"of this machine on the same CPU. The node must be this machine, and KUBECONFIG must lead to it. " +
+			"A block is a separate pod with several pairs, the first of which is a warm-up. Prints pod over host: " +
 			"median kernel time, the median of a block's pairs, the geometric mean over blocks with Student's interval.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			figure, err := p.measure(cmd.Context(), cmd.ErrOrStderr())
@@ -74,7 +73,8 @@ func newPerturbationCommand() *cobra.Command {
 
 func (p perturbation) measure(ctx context.Context, log io.Writer) (calibrate.Figure, error) {
 	if p.blocks < 3 || p.pairs < 2 {
-		return calibrate.Figure{}, errors.New("--blocks, --pairs: fewer than 3 blocks have no interval, and the first pair of each only warms up")
+		return calibrate.Figure{}, errors.New(
+			"--blocks, --pairs: at least 3 blocks are needed for an interval, and 2 pairs because the first one is a warm-up")
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
@@ -96,8 +96,7 @@ func (p perturbation) measure(ctx context.Context, log io.Writer) (calibrate.Fig
 	return calibrate.RatioFigure("pod.perturbation", "x", logs), nil
 }
 
-// block is the median logarithm of pod over host, over the pairs of one pod: one process that something else disturbed says
-// nothing of pods.
+// block returns the median log ratio of pod to host over the pairs of one pod. The median is robust against single disturbed processes.
 func (p perturbation) block(ctx context.Context, config *rest.Config, clients kubernetes.Interface, number int) (float64, error) {
 	pod, err := p.start(ctx, clients, number)
 	if err != nil {
@@ -113,7 +112,7 @@ func (p perturbation) block(ctx context.Context, config *rest.Config, clients ku
 			func() (err error) { inside, err = p.inPod(ctx, config, clients, pod); return },
 			func() (err error) { outside, err = p.onHost(ctx); return },
 		}
-		// Who goes first alternates, so that a drift does not favour one side.
+		// Alternate the order, so that drift does not favour one side.
 		if pair%2 == 1 {
 			slices.Reverse(turns)
 		}
@@ -129,7 +128,7 @@ func (p perturbation) block(ctx context.Context, config *rest.Config, clients ku
 	return stats.Median(logs), nil
 }
 
-// kernelTime is the median latency that the program reports.
+// kernelTime returns the median latency that the program reports.
 func kernelTime(raw []byte) (float64, error) {
 	result := record.Result{}
 	if err := json.Unmarshal(raw, &result); err != nil {
@@ -151,7 +150,7 @@ func (p perturbation) onHost(ctx context.Context) (float64, error) {
 	return kernelTime(raw)
 }
 
-// start makes a pod like a block's that waits, and returns its name once it runs.
+// start creates a waiting pod configured like a block's, and returns its name once it runs.
 func (p perturbation) start(ctx context.Context, clients kubernetes.Interface, number int) (string, error) {
 	pods := clients.CoreV1().Pods(p.namespace)
 	resources := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("512Mi")}
@@ -165,7 +164,7 @@ func (p perturbation) start(ctx context.Context, clients kubernetes.Interface, n
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []corev1.Container{{
-				// It rests for longer than it lives.
+				// The sleep exceeds the lifetime of the pod.
 				Name: "main", Image: p.image, Command: []string{"/assay-neighbour", "--kind", "cpu", "--seconds", "1", "--rest", "3600"},
 				Resources: corev1.ResourceRequirements{Requests: resources, Limits: resources},
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false),
@@ -210,7 +209,7 @@ func running(ctx context.Context, clients kubernetes.Interface, namespace, name 
 		pod, ok := event.Object.(*corev1.Pod)
 		switch {
 		case !ok || event.Type == watch.Deleted:
-			return fmt.Errorf("pod %s is gone", name)
+			return fmt.Errorf("pod %s was deleted", name)
 		case pod.Status.Phase == corev1.PodRunning:
 			return nil
 		case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:

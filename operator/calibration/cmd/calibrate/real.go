@@ -42,10 +42,10 @@ type realOptions struct {
 	namespace  string
 	image      string
 	json       string
-	// arms are numbers of arms to run spin with, beside the other rows; budget is of blocks, for runs that go on until they are precise.
+	// arms are the numbers of arms of additional spin rows; budget is the maximum number of blocks of adaptive runs.
 	arms   []int
 	budget int32
-	// others are the rows of the file that are not measured now.
+	// others are the rows of the file that are not measured in this call.
 	others []calibrate.RealTally
 }
 
@@ -56,17 +56,19 @@ func (o *realOptions) flags(command *cobra.Command) {
 	flags.StringSliceVar(&o.workloads, "workload", []string{"spin", "pir"}, "programs to run: spin, pir")
 	flags.StringSliceVar(&o.slowdowns, "slowdown", []string{"0", "1", "2", "5"}, "true slowdowns of spin, in per cent: 0, 1, 2, 5")
 	flags.StringSliceVar(&o.neighbours, "neighbour", []string{"cpu", "memory", "disk"},
-		"neighbours beside the same program twice: cpu, memory, disk, or none")
-	flags.IntSliceVar(&o.arms, "arms", nil, "also run spin with so many arms, from 2 to 16: known slowdowns and a null arm; may be several")
+		"neighbours of a run with two identical arms: cpu, memory, disk, or none")
+	flags.IntSliceVar(&o.arms, "arms", nil,
+		"also run spin with this number of arms, from 2 to 16: known slowdowns and a null arm; may be repeated")
 	flags.Int32Var(&o.budget, "budget-blocks", 0,
-		"let runs go on until the gate's half width is "+stopAt+", within so many blocks (default: 10 blocks, and those in place of lost ones)")
+		"continue runs until the gate's half width is "+stopAt+", up to this number of blocks "+
+			"(default: 10 blocks, and replacements of lost ones)")
 	flags.StringVar(&o.root, "root", ".", "the project's folder")
 	flags.StringVar(&o.binDir, "bin-dir", "bin", "folder with assay, assay-runner, the programs and assay-neighbour")
 	flags.StringVar(&o.out, "out", "", "folder for the ledgers, kept (default: a temporary one, removed)")
 	flags.BoolVar(&o.cluster, "cluster", false, "run on the cluster that KUBECONFIG leads to, with kubectl; neighbours are pods there")
 	flags.StringVar(&o.namespace, "namespace", "default", "namespace of the runs on a cluster")
 	flags.StringVar(&o.image, "neighbour-image", "assay.dev/assay-scan:0.1.0", "image with /assay-neighbour, on a cluster")
-	flags.StringVar(&o.json, "json", "", "write every run to this file when it ends, and go on from those that it holds")
+	flags.StringVar(&o.json, "json", "", "append finished runs to this file, and resume from its contents")
 }
 
 func newRealCommand() *cobra.Command {
@@ -81,7 +83,7 @@ func newRealCommand() *cobra.Command {
 			}
 			table := calibrate.RealTable(tallies) + calibrate.ArmsTable(tallies)
 			fmt.Fprint(cmd.OutOrStdout(), table)
-			// How many runs a row has, the table says: on a cluster they come together over several calls.
+			// The table contains the number of runs of each row, because on a cluster they accumulate over several calls.
 			where, section := "", "real"
 			if o.cluster {
 				where, section = " --cluster", "cluster"
@@ -97,16 +99,16 @@ func newRealCommand() *cobra.Command {
 		},
 	}
 	o.flags(command)
-	command.Flags().BoolVar(&o.check, "check", false, "fail if more verdicts are wrong than the target allows for certain")
+	command.Flags().BoolVar(&o.check, "check", false, "fail if the rate of wrong verdicts certainly exceeds the target")
 	command.Flags().StringVar(&o.update, "update", "", "also put the table into this document, between its markers")
 	return command
 }
 
-// beyondDoubt is how improbable a number of wrong verdicts has to be at the target's rate before a check fails: with ten runs
-// one is wrong in one check of ten although all is well.
+// beyondDoubt is the significance level of a failed check. A higher one would fail often by chance; with ten runs, one is wrong in one
+// check of ten at the target rate.
 const beyondDoubt = 0.001
 
-// checkReal holds all rows together to the rate of false verdicts.
+// checkReal compares the rate of false verdicts over all rows with the target.
 func checkReal(tallies []calibrate.RealTally) []string {
 	wrong, runs := 0, 0
 	for _, t := range tallies {
@@ -120,7 +122,7 @@ func checkReal(tallies []calibrate.RealTally) []string {
 	return nil
 }
 
-// fileOf is the file of a row's runs.
+// fileOf returns the file of a row's runs.
 func fileOf(row *calibrate.RealTally) string {
 	if row.Effect > 0 {
 		return fmt.Sprintf("spin-slower-%g.yaml", 100*row.Effect)
@@ -128,7 +130,7 @@ func fileOf(row *calibrate.RealTally) string {
 	return row.Workload + "-same.yaml"
 }
 
-// rows are the lines of the table to measure, without runs.
+// rows returns the rows of the table to measure, without runs.
 func (o *realOptions) rows() ([]calibrate.RealTally, error) {
 	var out []calibrate.RealTally
 	for _, workload := range o.workloads {
@@ -178,7 +180,7 @@ func (o *realOptions) measure(ctx context.Context, log io.Writer) ([]calibrate.R
 	if err != nil {
 		return nil, err
 	}
-	// Round by round, so that a machine that changes during the hour changes for every row.
+	// Rounds interleave the rows, so that a drift of the machine affects all of them.
 	for run := range o.runs {
 		for i := range out {
 			row := &out[i]
@@ -201,7 +203,7 @@ func (o *realOptions) measure(ctx context.Context, log io.Writer) ([]calibrate.R
 	return out, nil
 }
 
-// run executes one experiment through the command line that everybody uses.
+// run executes one experiment with the public commands.
 func (o *realOptions) run(ctx context.Context, row *calibrate.RealTally, seed int64, where string) (calibrate.RealRun, error) {
 	templates := filepath.Join(o.root, "charts/assay/files/benchmarktemplates")
 	set, err := manifest.Read(filepath.Join(o.root, "workflows/calibration", fileOf(row)))
@@ -253,17 +255,17 @@ func (o *realOptions) run(ctx context.Context, row *calibrate.RealTally, seed in
 		return calibrate.RealRun{}, err
 	}
 	seconds := time.Since(started).Seconds()
-	// A verdict that decides nothing is an exit code too; what counts is the analysis.
+	// An undecided verdict also gives an exit code; only the analysis counts.
 	result, attempts, readErr := readJudged(ctx, folder)
 	if readErr != nil {
-		return calibrate.RealRun{}, errors.Join(readErr, err, fmt.Errorf("assay said: %s", bytes.TrimSpace(output)))
+		return calibrate.RealRun{}, errors.Join(readErr, err, fmt.Errorf("assay printed: %s", bytes.TrimSpace(output)))
 	}
 	done := calibrate.Conclude(result, attempts, truth, busy)
 	done.Seconds = seconds
 	return done, neighbourErr
 }
 
-// readJudged is what the ledger of a run in a folder says, and its attempts.
+// readJudged reads analysis and attempts from the ledger of a run in a folder.
 func readJudged(ctx context.Context, folder string) (*analysis.Analysis, []record.Attempt, error) {
 	store, err := store.OpenFolder(ctx, folder)
 	if err != nil {
@@ -271,7 +273,7 @@ func readJudged(ctx context.Context, folder string) (*analysis.Analysis, []recor
 	}
 	_, result, err := ledger.ReadJudged(ctx, store)
 	if err == nil && result == nil {
-		err = errors.New("the run ended before anything was judged")
+		err = errors.New("the run ended before any trial was judged")
 	}
 	if err != nil {
 		return nil, nil, err
@@ -280,13 +282,13 @@ func readJudged(ctx context.Context, folder string) (*analysis.Analysis, []recor
 	return result, attempts, err
 }
 
-// The neighbour comes and goes, so that a run has quiet trials beside disturbed ones.
+// The neighbour alternates between work and pauses, so that a run has quiet and disturbed trials.
 const (
 	neighbourRests = 2 * time.Second
 	neighbourWorks = 2 // Seconds.
 )
 
-// startNeighbour lets a neighbour come and go until the returned function is called, which returns when it was at work.
+// startNeighbour starts an intermittent neighbour. The returned function stops it and returns its active times.
 func (o *realOptions) startNeighbour(ctx context.Context, kind, where string) (func() ([]calibrate.Busy, error), error) {
 	if kind == "" {
 		return func() ([]calibrate.Busy, error) { return nil, nil }, nil

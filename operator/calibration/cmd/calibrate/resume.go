@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/calibration/calibrate"
 )
 
-// measured is the file of the runs that ended. A calibration takes hours: what was measured outlives its interruption.
+// measured is the file of finished runs, which allows resuming a calibration of several hours.
 type measured struct {
 	Machine string                `json:"machine"`
 	Date    string                `json:"date"`
@@ -20,8 +20,8 @@ type measured struct {
 	Rows    []calibrate.RealTally `json:"rows"`
 }
 
-// resume returns every row with the runs that the file holds of it. Runs of another machine or other seeds are refused: their table
-// would describe neither.
+// resume returns every row with its runs from the file. Runs of another machine or other seeds are rejected, because a mixed table would
+// describe neither.
 func (o *realOptions) resume(rows []calibrate.RealTally) ([]calibrate.RealTally, error) {
 	out := slices.Clone(rows)
 	if o.json == "" {
@@ -39,7 +39,7 @@ func (o *realOptions) resume(rows []calibrate.RealTally) ([]calibrate.RealTally,
 		return nil, fmt.Errorf("invalid --json %s: this program did not write it (%w); name another file", o.json, err)
 	}
 	if here := machine(); before.Machine != here || before.Seed != o.seed {
-		return nil, fmt.Errorf("--json: %s holds runs of %s with --seed %d, and this is %s with --seed %d: name another file", o.json,
+		return nil, fmt.Errorf("--json: %s has runs of %s with --seed %d, but this is %s with --seed %d; name another file", o.json,
 			before.Machine, before.Seed, here, o.seed)
 	}
 	for _, tally := range before.Rows {
@@ -56,7 +56,7 @@ func (o *realOptions) resume(rows []calibrate.RealTally) ([]calibrate.RealTally,
 	return out, nil
 }
 
-// save replaces the file as a whole, so that an interruption leaves the one before.
+// save replaces the file atomically.
 func (o *realOptions) save(tallies []calibrate.RealTally) error {
 	if o.json == "" {
 		return nil

@@ -22,12 +22,12 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// analyzedWithout is what a run on a cluster has that the ledger and the command here do not.
+// analyzedWithout lists the work of a run on a cluster that this measurement omits.
 const analyzedWithout = "from a folder, without an object store, without `--write` and its reports and tables, and of a ledger without " +
 	"leases, notes of trials that began and lists of earlier analyses"
 
-// analyzeCost has assay judge a ledger of so many attempts of 30 samples each, so many times. The time is that of a clock on the wall;
-// how much of it the CPUs worked is in the note. The figures' names have the number of attempts in words.
+// analyzeCost measures assay's analysis of a ledger with the given number of attempts of 30 samples each, repeatedly. Times are wall
+// clock; the CPU time is in the note. The names of the figures contain the number of attempts in words.
 func analyzeCost(ctx context.Context, binDir, words string, attempts, times int) ([]calibrate.Figure, error) {
 	folder, err := os.MkdirTemp("", "calibrate-ledger-")
 	if err != nil {
@@ -57,8 +57,8 @@ func analyzeCost(ctx context.Context, binDir, words string, attempts, times int)
 // cost of a process.
 type cost struct{ Seconds, CPUSeconds, MiB float64 }
 
-// run runs a program by a process of its own: until it becomes the program, a new process has the memory of the one that
-// starts it, and this one has simulated thousands of runs.
+// run starts a program through an intermediate process, because until exec a new process shares the memory size of its parent, which has
+// simulated thousands of runs.
 func run(ctx context.Context, argv ...string) (cost, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -88,7 +88,7 @@ func newCostCommand() *cobra.Command {
 			seconds := time.Since(began).Seconds()
 			usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage)
 			if !ok {
-				return fmt.Errorf("this system does not tell what a process used")
+				return fmt.Errorf("this system does not report the resources of a process")
 			}
 			cpu := command.ProcessState.UserTime() + command.ProcessState.SystemTime()
 			return json.NewEncoder(cmd.OutOrStdout()).Encode(cost{seconds, cpu.Seconds(), float64(usage.Maxrss) / 1024})
@@ -96,7 +96,7 @@ func newCostCommand() *cobra.Command {
 	}
 }
 
-// widen adds a measurement to a figure, whose ends are the smallest and the largest one and whose value is their mean.
+// widen adds a measurement to a figure, whose limits are minimum and maximum and whose value is the mean.
 func widen(figure *calibrate.Figure, i int, value float64) {
 	if i == 0 {
 		figure.Low, figure.High = value, value

@@ -59,7 +59,7 @@ func newSimulateCommand() *cobra.Command {
 	return command
 }
 
-// simulate runs the scenarios asked for.
+// simulate runs the requested scenarios.
 func (o *simulateOptions) simulate(log io.Writer) ([]calibrate.Tally, error) {
 	known := fixture.Scenarios()
 	names := experiment.NamesOf(known, func(s fixture.Scenario) string { return s.Name })
@@ -91,7 +91,7 @@ func missed(targets []string) error {
 	return nil
 }
 
-// update puts a section into a document, if one is named.
+// update replaces a section of a document, if path is not empty.
 func update(path, name, content string) error {
 	if path == "" {
 		return nil

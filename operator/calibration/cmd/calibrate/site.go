@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/site"
 )
 
-// siteSize is how large the pages of a history are, for each of its series: years of nights, a change in each.
+// siteSize measures the size of a history's pages per series, with years of nightly points and a change in each.
 func siteSize(seed uint64) (calibrate.Figure, error) {
 	const count, nights = 20, 365
 	var all []*series.Series

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newTableCommand makes a table from simulated runs, and puts it where a document has the markers of that name.
+// newTableCommand creates a table from simulated runs, and writes it between the markers of that name.
 func newTableCommand(name, short string, rows int, table func(runs int, seed uint64) string) *cobra.Command {
 	var runs int
 	var seed uint64

@@ -1,5 +1,5 @@
-// Command figures measures the figures of a kernel. It executes the runs that a file names as `assay run --local` does for anybody, and
-// prints what their analyses say of each figure, one line of JSON each.
+// Command figures measures the figures of a kernel. It executes the runs of a file with `assay run --local`, and prints the figures from
+// their analyses, one line of JSON each.
 package main
 
 import (
@@ -32,11 +32,11 @@ func main() {
 	}
 }
 
-// options are where things lie.
+// options contains paths.
 type options struct {
 	binDir, out string
 	only        []string
-	// publish is the document whose table of the file's figures is brought up to date.
+	// publish is the document whose table of figures is updated.
 	publish string
 }
 
@@ -76,7 +76,7 @@ func (o *options) measure(ctx context.Context, file string, stdout, stderr io.Wr
 	if err != nil {
 		return err
 	}
-	if o.publish != "" { // Whoever named a document without the markers learns it before the hour that measuring takes.
+	if o.publish != "" { // Detect a document without markers before an hour of measuring.
 		if err := o.put(file, nil); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (o *options) measure(ctx context.Context, file string, stdout, stderr io.Wr
 		if err := run.Check(exp); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		// At once: figures that took minutes are not lost with a run after them.
+		// Write at once, so that a failure of a later run does not lose figures.
 		measured, without := run.Of(exp, result)
 		var rows []figures.Measured
 		for _, figure := range measured {
@@ -118,7 +118,7 @@ func (o *options) measure(ctx context.Context, file string, stdout, stderr io.Wr
 	return nil
 }
 
-// put brings the document's table of the file's figures up to date. The rows of runs that were not executed stay.
+// put updates the table in the document. Rows of runs that were not executed are unchanged.
 func (o *options) put(file string, rows []figures.Measured) error {
 	raw, err := os.ReadFile(o.publish)
 	if err != nil {
@@ -131,7 +131,7 @@ func (o *options) put(file string, rows []figures.Measured) error {
 	return os.WriteFile(o.publish, []byte(document), 0o644)
 }
 
-// asked are the runs of a set that are to be executed.
+// asked returns the runs of a set that are to be executed.
 func (o *options) asked(file string, set *figures.Set) ([]figures.Run, error) {
 	if len(o.only) == 0 {
 		return set.Runs, nil
@@ -151,17 +151,17 @@ func (o *options) asked(file string, set *figures.Set) ([]figures.Run, error) {
 	return out, nil
 }
 
-// execute runs an experiment through the command line that everybody uses. What it prints is for people, and goes to standard error.
+// execute runs an experiment with the public command. Its output goes to standard error.
 func (o *options) execute(ctx context.Context, file, folder string, stderr io.Writer) error {
 	command := exec.CommandContext(ctx, filepath.Join(o.binDir, "assay"), "run", "--local", file, "--bin-dir", o.binDir, "--out", folder)
 	command.Stdout, command.Stderr = stderr, stderr
-	// It ends its trials, and judges what there is.
+	// On SIGINT the run ends its trials and analyzes the present ones.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = time.Minute
 	return command.Run()
 }
 
-// judged is the run in a folder with its newest analysis.
+// judged reads the run in a folder with its newest analysis.
 func judged(ctx context.Context, folder string) (*experiment.Experiment, *analysis.Analysis, error) {
 	store, err := store.OpenFolder(ctx, folder)
 	if err != nil {
