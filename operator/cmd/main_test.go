@@ -26,7 +26,7 @@ func TestOptions_InvalidFlagsAreNamed(t *testing.T) {
 		"leases nowhere":                        {append(complete, "--lease-namespace="), "--lease-namespace is empty"},
 		"a grace in the past":                   {append(complete, "--node-grace=-1s"), "invalid --node-grace -1s"},
 		"histories that are thinned to nothing": {append(complete, "--policy={default: {history: {full: 24h}}}"), "--policy: default.history: retention: full is 24h0m0s and every is 0"},
-		"a history without an order":            {append(complete, "--policy={namespaces: {team: {history: {full: 24h, every: 1h, thinned: 2h}}}}"), "--policy: namespaces.team.history: retention: thinned is 2h0m0s, less than full"},
+		"a history without an order":            {append(complete, "--policy={namespaces: {team: {history: {full: 24h, every: 1h, thinned: 2h}}}}"), "--policy: namespaces.team.history: retention: thinned is 2h0m0s, which is less than full"},
 		"a history of days":                     {append(complete, "--policy={default: {history: {full: 365d}}}"), "--policy: invalid policy"},
 		"runs beyond any scrape":                {append(complete, "--metrics-runs=1001"), "invalid --metrics-runs 1001: use 0 to 1000"},
 		"series below none":                     {append(complete, "--metrics-series-per-run=-1"), "invalid --metrics-series-per-run -1: use 0 to 20000"},
