@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares this checkout with an earlier commit and prints one JSON line for each figure on standard output; everything else goes to standard
-# error. HOUSE_BASE names the commit, HOUSE_ROUNDS how often the timed programs run. Nothing else may run while it measures.
+# Compares this checkout with an earlier commit and prints one JSON line for each figure on standard output; everything else goes to
+# standard error. HOUSE_BASE names the commit, HOUSE_ROUNDS how often the timed programs run. Nothing else may run while it measures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec 3>&1 1>&2

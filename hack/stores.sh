@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the test suite of package ledger against real object stores, each started on this machine with an empty folder, and prints the results of each
-# does as rows of a Markdown table. With --write the rows go into docs/reference/object-stores.md.
+# Runs the test suite of package ledger against real object stores, each started on this machine with an empty folder, and prints the
+# results of each does as rows of a Markdown table. With --write the rows go into docs/reference/object-stores.md.
 #
 #   stores.sh [--write] [STORE...]     minio, versitygw, gofakes3, seaweedfs (the program that WEED names); by default all that are there
 #

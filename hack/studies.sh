@@ -57,7 +57,8 @@ keep() {
   archive "$1" "$2" "$results"
 }
 
-# archive FILE LEDGER-OR-NAME RESULTS archives the attempts behind the tables, so that they can be judged again, and names the archive in the report.
+# archive FILE LEDGER-OR-NAME RESULTS archives the attempts behind the tables, so that they can be judged again, and names the archive in
+# the report.
 archive() {
   local name digest file=out/studies/archives
   mkdir -p "$file"

@@ -48,7 +48,8 @@ func TestVerdicts_ComparesEverythingButTexts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			if err := run(context.Background(), []string{"-old", old, "-new", checkout(t, test.analysis), "verdicts"}, &out, io.Discard); err != nil {
+			if err := run(context.Background(), []string{"-old", old, "-new", checkout(t, test.analysis), "verdicts"}, &out,
+				io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			var got figure
@@ -74,7 +75,8 @@ func TestRatio_IsNewOverOldWithAnInterval(t *testing.T) {
 	var trees [2]tree
 	for i, value := range []string{"2.0", "3.0"} {
 		root := t.TempDir()
-		if err := os.WriteFile(filepath.Join(root, "probe"), []byte("#!/bin/sh\necho '{\"figure\":\"f\",\"value\":"+value+"}'\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(root, "probe"), []byte("#!/bin/sh\necho '{\"figure\":\"f\",\"value\":"+value+"}'\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 		trees[i] = tree{root, root}

@@ -44,7 +44,7 @@ func checkBounds(name, text string) ([]string, error) {
 		typed := isField && fmt.Sprint(selected.X, ".", selected.Sel) == "os.Stdin"
 		if body := isField && selected.Sel.Name == "Body"; body || strings.HasSuffix(function, ".ReadAll") && !typed {
 			problems = append(problems, fmt.Sprintf("%s: %s reads without a limit: read from io.LimitReader, and report "+
-				"what is larger", set.Position(call.Pos()), function))
+				"larger inputs", set.Position(call.Pos()), function))
 		}
 		return true
 	})
@@ -100,8 +100,8 @@ func TestWhatReadsWithoutABound(t *testing.T) {
 		"an answer that is copied":           {"io.Copy(out, answer.Body)", "io.Copy reads without a limit"},
 		"as much of an answer as is allowed": {"json.NewDecoder(io.LimitReader(answer.Body, 9))", ""},
 		"as much of an object as is allowed": {"io.ReadAll(io.LimitReader(object, 9))", ""},
-		"what is in memory already":          {"json.NewDecoder(bytes.NewReader(raw))", ""},
-		"what a person types":                {"io.ReadAll(os.Stdin)", ""},
+		"parsed documents in memory":         {"json.NewDecoder(bytes.NewReader(raw))", ""},
+		"command lines":                      {"io.ReadAll(os.Stdin)", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems, err := checkBounds("x.go", "package x\n\nfunc f() { "+tc.code+" }\n")

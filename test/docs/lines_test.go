@@ -118,14 +118,14 @@ func TestWhichLinesAreTooLong(t *testing.T) {
 		name, text string
 		want       []int
 	}{
-		"a line that fits":                     {"a.go", "// " + long[:widest-3], nil},
-		"a line of a character more":           {"a.go", "// " + long[:widest-2], []int{1}},
-		"a character is not a byte":            {"a.md", strings.Repeat("ä ", widest/2), nil},
-		"a tab is a character":                 {"a.go", "\t// " + long[:widest-4], nil},
-		"code":                                 {"a.go", "package a\nvar a = f(" + long + ")", []int{2}},
-		"a string":                             {"a.go", "package a\nvar a = \"" + long + "\"", []int{2}},
-		"a raw string":                         {"a.go", "package a\nvar a = `\n" + long + "x\n" + long + "x`\n// " + long, []int{5}},
-		"a raw string in a comment is none":    {"a.go", "// ` " + long, []int{1}},
+		"a line that fits":           {"a.go", "// " + long[:widest-3], nil},
+		"a line of a character more": {"a.go", "// " + long[:widest-2], []int{1}},
+		"a character is not a byte":  {"a.md", strings.Repeat("ä ", widest/2), nil},
+		"a tab is a character":       {"a.go", "\t// " + long[:widest-4], nil},
+		"code":                       {"a.go", "package a\nvar a = f(" + long + ")", []int{2}},
+		"a string":                   {"a.go", "package a\nvar a = \"" + long + "\"", []int{2}},
+		"a raw string":               {"a.go", "package a\nvar a = `\n" + long + "x\n" + long + "x`\n// " + long, []int{5}},
+		"a raw string in a comment does not count": {"a.go", "// ` " + long, []int{1}},
 		"a marker":                             {"a.go", "// +kubebuilder:rule=" + long, nil},
 		"a directive":                          {"a.go", "//go:generate cp " + long, nil},
 		"a row of a test":                      {"a_test.go", "\t\t\"name\": {" + long + "},", nil},

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A study explains what it measured. An explanation that no run shows is the mistake that the studies are about, and a number that was
+// A study explains its measurements. An explanation that no run shows is the mistake that the studies are about, and a number that was
 // copied by hand may no longer be that of its report. These tests hold the prose of every study against its runs and reports.
 
 // passage is a paragraph or an item of a list.
@@ -464,7 +464,7 @@ func TestWhichNumbersAreInNoReport(t *testing.T) {
 		"how many times as fast":               {"It is 1.03 times as fast.", nil},
 		"how many times as fast it is not":     {"It is 1.05 times as fast.", []string{"1.05 times"}},
 		"an interval of results":               {"It takes 0.97x [0.87, 1.07].", nil},
-		"an interval that is none":             {"It takes 0.97x [0.85, 1.07].", []string{"[0.85, 1.07]"}},
+		"an invalid interval":                  {"It takes 0.97x [0.85, 1.07].", []string{"[0.85, 1.07]"}},
 		"the interval of its gate":             {"The gate has [0.80, 1.17].", nil},
 		"an interval that is not of the gate":  {"The gate has [0.87, 1.07].", []string{"[0.87, 1.07]"}},
 		"one at the confidence of gates":       {"At 99.5 % it is [0.87, 1.07].", []string{"[0.87, 1.07]"}},

@@ -56,8 +56,8 @@ func digestOf(t *testing.T, archive string) string {
 	}
 }
 
-// nightly creates a schedule that measures the recorded revisions of a series every minute. At the end of the test everything is removed but its
-// history.
+// nightly creates a schedule that measures the recorded revisions of a series every minute. At the end of the test everything is removed
+// but its history.
 func nightly(t *testing.T, series string) *assayv1alpha1.BenchmarkSchedule {
 	t.Helper()
 	schedule := &assayv1alpha1.BenchmarkSchedule{

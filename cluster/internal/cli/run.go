@@ -141,6 +141,7 @@ func (a *app) upCommand() *cobra.Command {
 				return err
 			}
 			return cluster.Up(ctx)
+		case mode.Embedded:
 		}
 		if err := a.withSource(); err != nil {
 			return err
@@ -206,6 +207,7 @@ func (a *app) loadCommand() *cobra.Command {
 				return err
 			}
 			return cluster.Load(ctx, archives)
+		case mode.Embedded:
 		}
 		if err := a.withSource(); err != nil {
 			return err
@@ -312,6 +314,7 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 			}
 		case mode.Kind:
 			path = a.kindKubeconfig()
+		case mode.Embedded:
 		}
 		fmt.Fprintln(a.out, path)
 		return nil

@@ -95,8 +95,8 @@ func removeNetNS(name string) error {
 }
 
 // removeNetNSBelow removes a name whose mount lies below a mount of the whole folder, since the first `ip netns add` after a boot mounts
-// the folder on itself. Others may use that mount, so it is taken away in a mount namespace of this thread only. Removing the name there takes
-// its mounts out of all mount namespaces.
+// the folder on itself. Others may use that mount, so it is taken away in a mount namespace of this thread only. Removing the name there
+// takes its mounts out of all mount namespaces.
 func removeNetNSBelow(name string) error {
 	return onOwnThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {

@@ -19,7 +19,8 @@ func TestFiguresOfRunsWithManyArms(t *testing.T) {
 	result := &analysis.Analysis{
 		Verdict: "Inconclusive", ValidBlocks: 12, Trials: analysis.Trials{Planned: 100, Warmups: 20, Used: 76},
 		Gates: []analysis.GateResult{
-			gate("same", 0.01, nil), gate("slower", 0.01, &analysis.Recomputed{Estimate: estimate(0.02)}), gate("alone", 0.03, &analysis.Recomputed{}),
+			gate("same", 0.01, nil), gate("slower", 0.01, &analysis.Recomputed{Estimate: estimate(0.02)}), gate("alone", 0.03,
+				&analysis.Recomputed{}),
 		},
 		Candidates: []analysis.Candidate{{Name: "same", Verdict: "NoGo"}, {Name: "slower", Verdict: "NoGo"}, {Name: "alone", Verdict: "Go"}},
 		Ratios:     []analysis.RatioResult{{Candidate: "slower", Metric: "latency", Estimate: *estimate(0.03)}},

@@ -43,8 +43,8 @@ func room(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Every list of an analysis, filled up to the size limit, is rejected or decoded within the memory limit. A growing list is copied, so twice
-// as much is allocated in total.
+// Every list of an analysis, filled up to the size limit, is rejected or decoded within the memory limit. A growing list is copied, so
+// twice as much is allocated in total.
 func TestParse_MemoryIsBounded(t *testing.T) {
 	const most = 3 * mostRoom
 	lists := listsOf(reflect.TypeFor[Analysis](), "", "", 0)

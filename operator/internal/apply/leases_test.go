@@ -231,8 +231,8 @@ func (a away) Create(ctx context.Context, key string, data []byte) error {
 	return a.Store.Create(ctx, key, data)
 }
 
-// For any sequence of actions, store errors and time steps: before another run acquires the node, the ledger of the run has the end of every
-// token under which a block may have started.
+// For any sequence of actions, store errors and time steps: before another run acquires the node, the ledger of the run has the end of
+// every token under which a block may have started.
 func TestLeases_TokensEndBeforeTheNextHolder(t *testing.T) {
 	for seed := range uint64(200) {
 		random, story := rand.New(rand.NewPCG(seed, 1)), []string(nil)

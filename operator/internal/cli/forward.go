@@ -83,7 +83,7 @@ func podBehind(ctx context.Context, cluster *Cluster, name types.NamespacedName,
 	if len(service.Spec.Selector) == 0 {
 		// An empty selector would match all pods, and an unrelated pod could impersonate the store.
 		return nil, 0,
-			fmt.Errorf("Service %s has no selector, so that no pod can be forwarded; name the ledger by a URL with an endpoint that this "+
+			fmt.Errorf("service %s has no selector, so that no pod can be forwarded; name the ledger by a URL with an endpoint that this "+
 				"machine reaches", name)
 	}
 	var pods corev1.PodList
@@ -99,7 +99,7 @@ func podBehind(ctx context.Context, cluster *Cluster, name types.NamespacedName,
 			return pod, containerPort(pod, &servicePort), nil
 		}
 	}
-	return nil, 0, fmt.Errorf("Service %s has no port %s", name, port)
+	return nil, 0, fmt.Errorf("service %s has no port %s", name, port)
 }
 
 func containerPort(pod *corev1.Pod, port *corev1.ServicePort) int32 {

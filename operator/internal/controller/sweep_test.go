@@ -20,8 +20,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// kubectl delete --cascade=orphan orphans the Workflows of a run. Without a lease nothing else stops them, a suspended one never ends, and a
-// quota of runs does not count them.
+// kubectl delete --cascade=orphan orphans the Workflows of a run. Without a lease nothing else stops them, a suspended one never ends, and
+// a quota of runs does not count them.
 func TestSweep_OrphanedWorkflowsAreDeleted(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{assayv1alpha1.AddToScheme, argo.AddToScheme} {

@@ -106,5 +106,8 @@ func TestPage_FollowsTheState(t *testing.T) {
 	get(metrics, "/metrics")
 	want("after a scrape", func(r Report) bool { return r.Prometheus.OK })
 	clock.Step(2 * scrapePatience)
-	want("after the last scrape became old", func(r Report) bool { return !r.Prometheus.OK && strings.Contains(r.Prometheus.Found, "for 10m") })
+	want("after the last scrape became old", func(r Report) bool {
+		return !r.Prometheus.OK && strings.Contains(r.Prometheus.Found,
+			"for 10m")
+	})
 }

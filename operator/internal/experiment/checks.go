@@ -161,7 +161,8 @@ func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition
 		if err != nil || !slices.Contains(points, cell.Point) {
 			continue // An invalid number is reported as a wrong value already.
 		}
-		if have := min(max(perTrial, 0), need) * trials; have < need { // Limit perTrial first, because an author's number may overflow the product.
+		if have := min(max(perTrial, 0), need) * trials; have < need {
+			// Limit perTrial first, because an author's number may overflow the product.
 			problems.add(field, "%s of %s needs at least %d samples and arm %q gets %d%s (%d trials of %s=%d): raise %s or spec.design.blocks.min",
 				of.Statistic, metric.Name, need, arms(spec)[cell.Arm].Name, have, at, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
 			return

@@ -134,8 +134,8 @@ func (s *names) Page(_ context.Context, prefix, after string) ([]string, bool, e
 	return page, from+len(page) < to, nil
 }
 
-// The blocks of a wave are sequential on each node, so that open blocks precede completed ones. A reconcile lists with one request per node,
-// for any number of attempts.
+// The blocks of a wave are sequential on each node, so that open blocks precede completed ones. A reconcile lists with one request per
+// node, for any number of attempts.
 func TestAttempts_OnlyNewKeysOfSeveralNodesAreListed(t *testing.T) {
 	const trials, lanes, each = 20, 4, 150
 	store, known := &names{}, &progress{}

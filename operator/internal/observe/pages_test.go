@@ -51,8 +51,8 @@ func (r *pagedReader) List(ctx context.Context, list client.ObjectList, options 
 	return meta.SetList(list, r.objects[from:to])
 }
 
-// A namespace can have any number of Workflows of up to a megabyte and of failed pods, which are retained for a week. The operator lists all
-// of them for a node without a Lease.
+// A namespace can have any number of Workflows of up to a megabyte and of failed pods, which are retained for a week. The operator lists
+// all of them for a node without a Lease.
 func TestOrphans_AreListedInPages(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, argo.AddToScheme, assayv1alpha1.AddToScheme} {

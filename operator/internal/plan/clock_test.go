@@ -27,8 +27,8 @@ func (w *world) measures() {
 	}
 }
 
-// After a change of the clock during a run, no block is lost or planned twice. The run ends with its verdict, or with the attempts so far if
-// the change exceeds its budget.
+// After a change of the clock during a run, no block is lost or planned twice. The run ends with its verdict, or with the attempts so far
+// if the change exceeds its budget.
 func TestDecide_ClockChangeLosesNoBlocks(t *testing.T) {
 	for _, by := range setTo {
 		for before := range 14 {

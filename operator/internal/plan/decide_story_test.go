@@ -303,7 +303,8 @@ func TestDecide_Stories(t *testing.T) {
 			w.happens("the run is created; the store has no such bucket",
 				away(assayv1alpha1.ReasonLedgerMissing, "bucket assay does not exist: create it"))
 			w.after(time.Minute).happens("the bucket is created", back)
-			w.after(time.Minute).happens("the store becomes unreachable", away(assayv1alpha1.ReasonLedgerUnreachable, "no answer from http://minio:9000"))
+			w.after(time.Minute).happens("the store becomes unreachable", away(assayv1alpha1.ReasonLedgerUnreachable,
+				"no answer from http://minio:9000"))
 			w.after(time.Minute).happens("the store is reachable again", back)
 			w.after(time.Minute).blocksDone(4)
 			w.analysis("NoGo")
@@ -394,7 +395,10 @@ func TestDecide_Stories(t *testing.T) {
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel, w.Ledger.Unread = ptr.To(true), 1 })
 			w.analysis(experiment.VerdictInconclusive)
 			for range maxAnalyses {
-				w.after(time.Minute).happens("the analysis ends, and one attempt is still unread", func() { w.Analyses[len(w.Analyses)-1].Ended = true })
+				w.after(time.Minute).happens("the analysis ends, and one attempt is still unread", func() {
+					w.Analyses[len(
+						w.Analyses)-1].Ended = true
+				})
 			}
 		},
 		"cancel a suspended run whose store is unreachable": func(w *world) {
@@ -449,7 +453,10 @@ func TestDecide_Stories(t *testing.T) {
 			w.after(time.Minute).blocksDone(4)
 			w.happens("the execution ends without an analysis", func() { w.Wave.Ended = true })
 			for i := range maxAnalyses {
-				w.after(time.Minute).happens("it also ends without an analysis", func() { w.Analyses[i].Ended, w.Analyses[i].Message = true, "OOMKilled" })
+				w.after(time.Minute).happens("it also ends without an analysis", func() {
+					w.Analyses[i].Ended, w.Analyses[i].Message = true,
+						"OOMKilled"
+				})
 			}
 		},
 		"an execution that fails before the first attempt": func(w *world) {

@@ -115,6 +115,7 @@ func (p *planner) keepLeases(decision Decision) Decision {
 	switch decision.Action.(type) {
 	case DrainLeases, ReleaseLeases:
 		return decision
+	default:
 	}
 	var due []string
 	overdue := false

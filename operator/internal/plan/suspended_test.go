@@ -94,8 +94,8 @@ func TestDecide_MaximumBudgetDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// A run that is suspended while its blocks run and resumed between waves retakes its leases with each wave, so that no other run can acquire
-// them in between.
+// A run that is suspended while its blocks run and resumed between waves retakes its leases with each wave, so that no other run can
+// acquire them in between.
 func TestDecide_RepeatedSuspensionReleasesNodes(t *testing.T) {
 	w := newWorld(t)
 	adaptive(400, "1%")(&w.Run.Spec)

@@ -144,7 +144,8 @@ func TestSentence_SeveralCandidatesAndSearches(t *testing.T) {
 	result.GateConfidence = 0.995
 	result.Search = []analysis.SearchResult{{Arm: "old", Axis: "rate", FeasibleMax: "600", Interval: &analysis.LoadInterval{}},
 		{Arm: "new", Axis: "rate", FeasibleMax: "1500"}, {Arm: "bad", Axis: "rate"}}
-	want := "old meets the constraints up to rate 600; new meets the constraints up to rate 1500 or more; bad meets the constraints at no tested rate " +
+	want := "old meets the constraints up to rate 600; new meets the constraints up to rate 1500 or more; bad meets the constraints at no " +
+		"tested rate " +
 		"(99.5 % confidence)."
 	if got := Headline(exp, result); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -12,7 +12,8 @@ import (
 
 // SeriesNote explains the columns of Series.
 const SeriesNote = "Autocorrelation is the correlation of successive blocks, near 0 for independent blocks. Skewness is the " +
-	"asymmetry of the distribution of blocks, near 0 for symmetric ones. Slow spread is the ratio of the slow variance between blocks to the variance " +
+	"asymmetry of the distribution of blocks, near 0 for symmetric ones. Slow spread is the ratio of the slow variance between blocks to " +
+	"the variance " +
 	"expected from the trials inside them, about 1 if blocks differ by their trials alone. Clock step is the resolution of the metric's clock."
 
 // Series summarizes whether the blocks satisfy the assumptions of their intervals, with a row for every gate on estimates. It is empty

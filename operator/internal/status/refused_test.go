@@ -125,8 +125,8 @@ func spoil(random *rand.Rand, at any) any {
 	}
 }
 
-// A run whose status is rejected would never change again. Therefore every analysis in the ledger is either rejected when it is read, or gives
-// a valid status.
+// A run whose status is rejected would never change again. Therefore every analysis in the ledger is either rejected when it is read, or
+// gives a valid status.
 func TestStatus_AnyAnalysisGivesAValidStatus(t *testing.T) {
 	d, random := defined(t), rand.New(rand.NewPCG(1, 2))
 	exp, err := fixture.ScanExperiment(nil)

@@ -90,7 +90,8 @@ func TestFault_CauseAndRemedyOfEachFailure(t *testing.T) {
 			func(t *testing.T) (string, Options) {
 				fake, endpoint := storetest.StartS3(t)
 				fake.Delay = time.Second
-				return storetest.URL(endpoint, storetest.Bucket, ""), Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: 100 * time.Millisecond}
+				return storetest.URL(endpoint, storetest.Bucket, ""), Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey,
+					Timeout: 100 * time.Millisecond}
 			}, CauseTimeout, "network policy",
 		},
 		"an unknown access key":         {refusing(http.StatusForbidden, "InvalidAccessKeyId"), CauseAccessKey, "AWS_ACCESS_KEY_ID"},
@@ -174,7 +175,8 @@ func TestFault_RemedyNamesTheSecret(t *testing.T) {
 		folder := t.TempDir()
 		write(t, filepath.Join(folder, AccessKeyFile), []byte("a"))
 		write(t, filepath.Join(folder, SecretKeyFile), []byte("b"))
-		store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, ""), Options{CredentialsDir: folder, Secret: "lab/assay-ledger"})
+		store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, ""), Options{CredentialsDir: folder,
+			Secret: "lab/assay-ledger"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -350,7 +350,8 @@ func TestOpen_InvalidURLs(t *testing.T) {
 func TestCreateBucket_CreatesItOnce(t *testing.T) {
 	ctx := context.Background()
 	_, endpoint := storetest.StartS3(t)
-	for name, url := range map[string]string{"s3": storetest.URL(endpoint, "fresh", ""), "folder": "file://" + filepath.Join(t.TempDir(), "fresh")} {
+	for name, url := range map[string]string{"s3": storetest.URL(endpoint, "fresh", ""), "folder": "file://" + filepath.Join(t.TempDir(),
+		"fresh")} {
 		t.Run(name, func(t *testing.T) {
 			for i, want := range []bool{true, false} {
 				if created, err := CreateBucket(ctx, url, fakeOptions); err != nil || created != want {

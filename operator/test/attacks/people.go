@@ -325,7 +325,8 @@ func asksWithoutAToken(t *testing.T, w *World) {
 		t.Fatal(err)
 	}
 	for _, list := range []client.ObjectList{&corev1.SecretList{}, &corev1.PodList{}, &assayv1alpha1.BenchmarkRunList{}} {
-		if err := anonymous.List(t.Context(), list, client.InNamespace(w.Namespace)); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		if err := anonymous.List(t.Context(), list, client.InNamespace(w.Namespace)); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(
+			err) {
 			t.Errorf("%T: error %v, want one that it is forbidden", list, err)
 		}
 	}

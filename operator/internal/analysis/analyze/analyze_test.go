@@ -117,7 +117,8 @@ func TestJudge_Verdicts(t *testing.T) {
 		"a run with one arm is judged by absolute gates": {
 			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				spec.Arms = []assayv1alpha1.Arm{{Name: "fused-m4r", Parameters: assayv1alpha1.ParameterValues{"strategy": "fused-m4r"}}}
-				fixture.WithGates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", At: fixture.At8, Op: assayv1alpha1.AtMost, Bound: "20ms"})(spec, template)
+				fixture.WithGates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", At: fixture.At8, Op: assayv1alpha1.AtMost, Bound: "20ms"})(spec,
+					template)
 			},
 			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go},
 		},

@@ -23,8 +23,8 @@ import (
 // ledgerOfTenThousand names, in the child process, the ledger to judge.
 const ledgerOfTenThousand = "ASSAY_TEST_LEDGER"
 
-// TestAnalysis_TenThousandAttempts analyzes a ledger of 10,000 attempts of 30 samples each in a separate process, on one core, and compares time and
-// memory with the published figures.
+// TestAnalysis_TenThousandAttempts analyzes a ledger of 10,000 attempts of 30 samples each in a separate process, on one core, and compares
+// time and memory with the published figures.
 func TestAnalysis_TenThousandAttempts(t *testing.T) {
 	if testing.Short() && os.Getenv(ledgerOfTenThousand) == "" {
 		t.Skip("measures time and memory: runs in the long form")
@@ -87,7 +87,8 @@ func TestBlockNames_BeyondFourDigits(t *testing.T) {
 		if i*perWave < first {
 			continue
 		}
-		attempts = append(attempts, fixture.Machine{Seed: uint64(i), Noise: fixture.QuietNoise, Seconds: fixture.ScanSeconds, Samples: 2}.Run(exp, wave)...)
+		attempts = append(attempts, fixture.Machine{Seed: uint64(i), Noise: fixture.QuietNoise, Seconds: fixture.ScanSeconds, Samples: 2}.Run(
+			exp, wave)...)
 	}
 	folder := t.TempDir()
 	writeObjects(t, folder, exp, waves, attempts)

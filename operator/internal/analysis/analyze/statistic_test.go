@@ -15,7 +15,8 @@ import (
 )
 
 func TestHistogram_EqualsSamples(t *testing.T) {
-	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
+	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost,
+		Bound: "1.05"}
 	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(gate))
 	samples := l.Analyze()
 	for i := range l.Attempts {

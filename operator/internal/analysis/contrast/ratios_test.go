@@ -64,7 +64,8 @@ func TestContrast_WithBaselineEqualsRatio(t *testing.T) {
 // A declared correlation needs enough blocks, in a contrast as at gates.
 func TestContrast_TooFewBlocksForCorrelationIsAnError(t *testing.T) {
 	for blocks, want := range map[int]string{5: "the correlation of 0.5", 6: ""} {
-		run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+		run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec,
+			template *fixture.TemplateSpec) {
 			fixture.OnePoint()(spec, template)
 			spec.Design.BlockCorrelation = "0.5"
 		})

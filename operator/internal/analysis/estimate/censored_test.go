@@ -20,7 +20,8 @@ func TestPercentile_ZeroOrCensoredSamples(t *testing.T) {
 	t.Parallel()
 	edit := func(statistic assayv1alpha1.Statistic) func(*fixture.RunSpec, *fixture.TemplateSpec) {
 		return func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
-			fixture.WithGates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: statistic, At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
+			fixture.WithGates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: statistic, At: fixture.At8,
+				Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
 				Candidate: "fused-m4r"},
 				assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Severity: assayv1alpha1.Advisory})(spec, template)
 		}
@@ -62,7 +63,8 @@ func TestPercentile_ZeroOrCensoredSamples(t *testing.T) {
 			of("9223372036854775807", timeouts(23)), fixture.NoGo},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(c.factor)}, edit(c.statistic))
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(c.factor)}, edit(
+				c.statistic))
 			c.spoil(l)
 			if got := l.Analyze(); got.Candidates[1].Verdict != c.want {
 				t.Errorf("%s: %s", got.Candidates[1].Verdict, got.Candidates[1].Reason)
@@ -74,8 +76,10 @@ func TestPercentile_ZeroOrCensoredSamples(t *testing.T) {
 func TestTimeout_IsTheWorstValueOfARate(t *testing.T) {
 	t.Parallel()
 	for count, want := range map[int]experiment.Verdict{0: fixture.Go, 1: fixture.Inconclusive, 13: fixture.NoGo} {
-		l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
-			fixture.WithGates(fixture.GainAt8("1.1"), assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Severity: assayv1alpha1.Advisory})(spec, template)
+		l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(
+			spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			fixture.WithGates(fixture.GainAt8("1.1"), assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes,
+				Severity: assayv1alpha1.Advisory})(spec, template)
 		})
 		seen := 0
 		l.EachOf("fused-m4r", func(a *record.Attempt) {

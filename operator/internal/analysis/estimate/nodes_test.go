@@ -65,7 +65,8 @@ func TestNodes_Verdicts(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := analyzed.SimulateScan(t, c.blocks, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.7)}, fixture.WithGates(fixture.GainAt8("1.5")))
+			l := analyzed.SimulateScan(t, c.blocks, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.7)},
+				fixture.WithGates(fixture.GainAt8("1.5")))
 			onNodes(l, c.nodes, c.slower)
 			got := l.Analyze()
 			if len(got.Excluded) > 0 {

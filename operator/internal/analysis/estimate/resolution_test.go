@@ -163,8 +163,10 @@ func TestClockStep_RateOfZeroIsIgnored(t *testing.T) {
 			"no sample is 0": nil, "one of the candidates' is": {"fused-naive", "fused-m4r"}, "one of the baseline's is": {"loop"},
 			"one of every arm's is": {"loop", "fused-naive", "fused-m4r"},
 		} {
-			gate := assayv1alpha1.Gate{Name: "g", Metric: "latency", Statistic: statistic, At: fixture.At8, Op: assayv1alpha1.RatioAtLeast, Bound: "1.1"}
-			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			gate := assayv1alpha1.Gate{Name: "g", Metric: "latency", Statistic: statistic, At: fixture.At8, Op: assayv1alpha1.RatioAtLeast,
+				Bound: "1.1"}
+			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec,
+				template *fixture.TemplateSpec) {
 				fixture.WithGates(gate)(spec, template)
 				template.Metrics[0].Unit, template.Metrics[0].Direction = "queries/s", assayv1alpha1.HigherIsBetter
 			})
@@ -258,8 +260,10 @@ func TestHistogram_BucketsWidenIntervals(t *testing.T) {
 			if testing.Short() && fixture.OmittedInShortForm(fmt.Sprint(statistic, digits)) {
 				continue
 			}
-			gate := assayv1alpha1.Gate{Name: "same", Metric: "latency", Statistic: statistic, At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.01"}
-			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.Noise{Trial: 0.0002}, Seconds: fixture.SpeedUp(1 / slower)}, fixture.WithGates(gate))
+			gate := assayv1alpha1.Gate{Name: "same", Metric: "latency", Statistic: statistic, At: fixture.At8, Op: assayv1alpha1.RatioAtMost,
+				Bound: "1.01"}
+			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.Noise{Trial: 0.0002}, Seconds: fixture.SpeedUp(1 / slower)},
+				fixture.WithGates(gate))
 			for i := range l.Attempts {
 				metrics := l.Attempts[i].Result.Metrics
 				metrics["latency"] = &record.Metric{Unit: "s", Histogram: coarse(metrics["latency"].Samples, digits)}
@@ -380,7 +384,8 @@ func TestPercentile_NodesWithFewSamples(t *testing.T) {
 			differ := 0
 			for seed := range runs {
 				noise := fixture.Noise{Arm: 0.004, Trial: 0.004, Sample: 0.01}
-				l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: uint64(seed), Noise: noise, Seconds: fixture.SpeedUp(1), Samples: 13}, fixture.WithGates(gate))
+				l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: uint64(seed), Noise: noise, Seconds: fixture.SpeedUp(1), Samples: 13},
+					fixture.WithGates(gate))
 				for i := range l.Attempts {
 					a := &l.Attempts[i]
 					node := string(rune('a' + fixture.BlockNumber(t, a)%2))

@@ -109,7 +109,8 @@ func TestUsage_CostAndInterference(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.Noise{Trial: 0.002}}, fixture.WithGates(fixture.GainAt8("0.95")))
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.Noise{Trial: 0.002}}, fixture.WithGates(fixture.GainAt8(
+				"0.95")))
 			for i := range l.Attempts {
 				// Each attempt gets a copy of the readings, because they are changed.
 				steal := 0.0

@@ -82,7 +82,8 @@ func TestBest_UsesFigureOfItsGates(t *testing.T) {
 			if blocks == 0 {
 				blocks = 8
 			}
-			l := analyzed.SimulateScan(t, blocks, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: turning}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			l := analyzed.SimulateScan(t, blocks, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: turning}, func(
+				spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(c.gates...)(spec, template)
 				spec.Design.Blocks.Min = int32(min(blocks, 6))
 				if c.edit != nil {

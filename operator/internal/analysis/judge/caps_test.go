@@ -168,7 +168,8 @@ func TestPlace_ExecutedOrderCounts(t *testing.T) {
 // A trial that gives fewer samples than its parameter fixes left some out, and slow ones are those that a program would.
 func TestSamples_OmittedAreALoss(t *testing.T) {
 	t.Parallel()
-	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
+	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost,
+		Bound:     "1.05",
 		Candidate: "fused-m4r"}
 	for name, c := range map[string]struct {
 		spoil func(*analyzed.Run)
@@ -192,7 +193,8 @@ func TestSamples_OmittedAreALoss(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(gate))
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)},
+				fixture.WithGates(gate))
 			c.spoil(l)
 			candidate := l.Analyze().Candidates[1]
 			if candidate.Verdict != c.want || !strings.Contains(candidate.Reason, c.says) {
@@ -206,7 +208,8 @@ func TestSamples_OmittedAreALoss(t *testing.T) {
 // number of samples may omit any.
 func TestSamples_DifferentCompositionIsInconclusive(t *testing.T) {
 	t.Parallel()
-	gate := assayv1alpha1.Gate{Name: "gain", Metric: "latency", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: "fused-m4r"}
+	gate := assayv1alpha1.Gate{Name: "gain", Metric: "latency", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
+		Candidate: "fused-m4r"}
 	aggregated := func(a *record.Attempt) {
 		latency := a.Result.Metrics["latency"]
 		least := slices.Min(latency.Samples)
@@ -256,7 +259,8 @@ func TestSamples_DifferentCompositionIsInconclusive(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(
+				spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(gate)(spec, template)
 				if c.edit != nil {
 					c.edit(spec)

@@ -189,7 +189,8 @@ func TestRatios_IncludeOtherEnvironments(t *testing.T) {
 // Many doubts about all points become one, which bounds the size of the analysis.
 func TestDoubts_NumberIsBounded(t *testing.T) {
 	t.Parallel()
-	run := analyzed.SimulateScan(t, 3, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
+	run := analyzed.SimulateScan(t, 3, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(
+		spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
 		spec.Gates, spec.Predictions, spec.Budget.Trials = nil, nil, 10000
 		for i := range 31 {
 			name := fmt.Sprintf("arm-%d", i)

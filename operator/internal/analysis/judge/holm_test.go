@@ -17,7 +17,8 @@ import (
 func TestHolm_NoGoOfManyGatesIsInconclusive(t *testing.T) {
 	t.Parallel()
 	// 1.02 times slower than allowed, with noise such that one gate alone is a narrow NoGo.
-	one := assayv1alpha1.Gate{Name: "a", Metric: "throughput", At: fixture.At8, Candidate: "fused-m4r", Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"}
+	one := assayv1alpha1.Gate{Name: "a", Metric: "throughput", At: fixture.At8, Candidate: "fused-m4r", Op: assayv1alpha1.RatioAtLeast,
+		Bound: "1.5"}
 	seconds := func(point record.Point, arm string) float64 {
 		if point.Parameters["batchSize"] == "8" && arm != "loop" {
 			return fixture.ScanSeconds(point, "loop") / 1.38

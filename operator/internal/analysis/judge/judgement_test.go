@@ -212,7 +212,8 @@ func TestControls_Verdicts(t *testing.T) {
 	}
 	// Both arms take the same time, so that the phase "expand" may be a control.
 	level := fixture.SpeedUp(1)
-	within := fixture.WithGates(assayv1alpha1.Gate{Name: "slower", Metric: "latency", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"})
+	within := fixture.WithGates(assayv1alpha1.Gate{Name: "slower", Metric: "latency", At: fixture.At8, Op: assayv1alpha1.RatioAtMost,
+		Bound: "1.05"})
 	cases := map[string]struct {
 		edit    func(*fixture.RunSpec, *fixture.TemplateSpec)
 		seconds func(record.Point, string) float64
@@ -352,7 +353,8 @@ func TestNullArm_MovedCapsGatesAtItsPointOnly(t *testing.T) {
 	t.Parallel()
 	both := fixture.WithGates(assayv1alpha1.Gate{Name: "gain", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
 		Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"})
-	got := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: func(point record.Point, arm string) float64 {
+	got := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: func(point record.Point,
+		arm string) float64 {
 		if point.Parameters["pendingDelta"] == "1" {
 			return nullAt(1.1, fixture.SpeedUp(1.7))(point, arm)
 		}
@@ -405,7 +407,8 @@ func TestControls_ManyRarelyMoveByAccident(t *testing.T) {
 	const runs = 300
 	alarms := 0
 	for seed := range uint64(runs) {
-		got := analyzed.SimulateScan(t, 5, fixture.Machine{Seed: seed, Noise: fixture.QuietNoise, Seconds: nullAt(1, fixture.SpeedUp(1)), Samples: 2}, many).Analyze()
+		got := analyzed.SimulateScan(t, 5, fixture.Machine{Seed: seed, Noise: fixture.QuietNoise, Seconds: nullAt(1, fixture.SpeedUp(1)),
+			Samples: 2}, many).Analyze()
 		if len(got.Controls) != 12 {
 			t.Fatalf("%d controls, want 12", len(got.Controls))
 		}
@@ -422,7 +425,8 @@ func TestControls_ManyRarelyMoveByAccident(t *testing.T) {
 
 func TestGate_Confidence(t *testing.T) {
 	t.Parallel()
-	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.7)}, fixture.WithGates(fixture.GainAt8("1.5")))
+	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.7)}, fixture.WithGates(
+		fixture.GainAt8("1.5")))
 	got := l.Analyze()
 	var ratio analysis.Estimate
 	for _, r := range got.Ratios {
@@ -494,13 +498,14 @@ func TestHolm_GoOfManyCandidatesIsInconclusive(t *testing.T) {
 		t.Fatalf("alone: %s, %s", alone.Verdict, alone.Candidates[1].Reason)
 	}
 	both := analyzed.SimulateScan(t, 8, machine, fixture.WithGates(fixture.GainAt8("1.5"))).Analyze()
-	if got := find(t, both.Candidates, "fused-m4r"); got.Verdict != fixture.Inconclusive || !strings.Contains(got.Reason, "correction for 2 candidates") {
+	if got := find(t, both.Candidates, "fused-m4r"); got.Verdict != fixture.Inconclusive || !strings.Contains(got.Reason,
+		"correction for 2 candidates") {
 		t.Errorf("as one of two: %s: %s", got.Verdict, got.Reason)
 	}
 }
 
-// The analysis has the rule and the finding of each cap, also on a gate without a decision, because users who follow the figure through many
-// runs cannot infer it from the outcome.
+// The analysis has the rule and the finding of each cap, also on a gate without a decision, because users who follow the figure through
+// many runs cannot infer it from the outcome.
 func TestGate_RecordsItsCaps(t *testing.T) {
 	t.Parallel()
 	sequential := func(spec *fixture.RunSpec) { spec.Design.Order = assayv1alpha1.OrderSequential }
@@ -547,7 +552,8 @@ func TestControls_OneComparisonPerFigure(t *testing.T) {
 		return assayv1alpha1.Gate{Name: name, Metric: "latency", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
 	}
 	parity := assayv1alpha1.Gate{Name: "same", At: assayv1alpha1.ParameterValues{"batchSize": "1"}, Op: assayv1alpha1.ParityEqual}
-	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(
+		spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 		fixture.WithGates(parity, within("slower"), within("as fast"))(spec, template)
 		spec.Design.NullArm, spec.Design.ControlPhases = true, []string{"expand"}
 	})

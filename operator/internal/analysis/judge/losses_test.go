@@ -186,7 +186,8 @@ func TestLosses_TrialOfAnotherExecutionIsUnknown(t *testing.T) {
 
 func TestCompletes_OneRowPerArm(t *testing.T) {
 	t.Parallel()
-	got := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(fixture.GainAt8("1.5"))).Analyze()
+	got := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(fixture.GainAt8(
+		"1.5"))).Analyze()
 	var rows []string
 	for _, gate := range got.Gates {
 		if gate.Op == experiment.Completes {
@@ -202,7 +203,8 @@ func TestCompletes_OneRowPerArm(t *testing.T) {
 	}
 	advisory := fixture.GainAt8("1.5")
 	advisory.Severity = assayv1alpha1.Advisory
-	if asks := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(advisory)).Analyze(); asks.Verdict != "" {
+	if asks := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(
+		advisory)).Analyze(); asks.Verdict != "" {
 		t.Errorf("a run that asks for nothing that decides has the verdict %q", asks.Verdict)
 	}
 }

@@ -74,13 +74,15 @@ func TestMovedTrials_FailuresStillCount(t *testing.T) {
 	}{
 		"every block ran twice": {func(l *analyzed.Run) record.Evidence { again(l, crash); return nothing }, fixture.Go, ""},
 		"the candidate reported nothing of use in the execution that does not count": {
-			func(l *analyzed.Run) record.Evidence { again(l, zero, "new"); return nothing }, fixture.Inconclusive, "15 of no use in another execution",
+			func(l *analyzed.Run) record.Evidence { again(l, zero, "new"); return nothing }, fixture.Inconclusive,
+			"15 of no use in another execution",
 		},
 		"nor did the baseline": {
 			func(l *analyzed.Run) record.Evidence { again(l, zero, "new", "old"); return nothing }, fixture.Go, "",
 		},
 		"the candidate crashed under a lease that was stale": {
-			func(l *analyzed.Run) record.Evidence { return underStale(l, "new") }, fixture.Inconclusive, "15 failed in an execution that does not count",
+			func(l *analyzed.Run) record.Evidence { return underStale(l, "new") }, fixture.Inconclusive,
+			"15 failed in an execution that does not count",
 		},
 		"so did the baseline": {func(l *analyzed.Run) record.Evidence { return underStale(l, "new", "old") }, fixture.Go, ""},
 		"the candidate's warm-ups never ended": {
@@ -155,9 +157,10 @@ func TestParity_MissingOutputIsNotEqual(t *testing.T) {
 		"nor is that of a trial that is known to begin": {take: true, unfinished: marker, want: fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.5)}, fixture.WithGates(fixture.GainAt8("1.1"),
-				assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual},
-				assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}))
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.5)},
+				fixture.WithGates(fixture.GainAt8("1.1"),
+					assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual},
+					assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}))
 			one := l.LastOf("fused-m4r")
 			evidence := record.Evidence{Waves: l.Waves}
 			if c.unfinished != nil {
@@ -194,7 +197,9 @@ func TestNullArm_WithLostTrialsIsMissing(t *testing.T) {
 		"the candidate did as well": {[]string{"new", "null"}, fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := analyzed.SimulatePair(t, 0.94, fixture.CombineEdits(fixture.CompletesGate("0.4", ""), func(spec *fixture.RunSpec) { spec.Design.NullArm = true }))
+			l := analyzed.SimulatePair(t, 0.94, fixture.CombineEdits(fixture.CompletesGate("0.4", ""), func(spec *fixture.RunSpec) {
+				spec.Design.NullArm = true
+			}))
 			for _, arm := range c.arms {
 				of := map[string]int{}
 				l.EachOf(arm, func(a *record.Attempt) {

@@ -199,7 +199,8 @@ func TestNoise_NeighbourMakesNoNoGo(t *testing.T) {
 		seeds = 4
 	}
 	for seed := range seeds {
-		run := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: seed, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, fixture.WithGates(fixture.GainAt8("0.97")))
+		run := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: seed, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)},
+			fixture.WithGates(fixture.GainAt8("0.97")))
 		var blocks []int
 		for n := range 10 {
 			if (seed>>(n%5))&1 == 1 {

@@ -45,7 +45,8 @@ func TestLosses_OnePointAmongManyIsDetected(t *testing.T) {
 		reason string
 	}{
 		"a candidate that loses 9 of 20 trials at the only point": {
-			1, fixture.CompletesGate("0.5", ""), func(l *analyzed.Run) { l.FailAtPoint("new", "size=1", 9) }, fixture.Inconclusive, "lost 9 of 20 trials",
+			1, fixture.CompletesGate("0.5", ""), func(l *analyzed.Run) { l.FailAtPoint("new", "size=1", 9) }, fixture.Inconclusive,
+			"lost 9 of 20 trials",
 		},
 		"at one of 60 points, where both lose some elsewhere": {
 			60, fixture.CombineEdits(fixture.CompletesGate("0.5", ""), atSize("1")), func(l *analyzed.Run) {
@@ -58,7 +59,8 @@ func TestLosses_OnePointAmongManyIsDetected(t *testing.T) {
 			}, fixture.Inconclusive, "at size=1 arm new lost 9 of 20 trials",
 		},
 		"six of 20, which all points together hide": {
-			60, fixture.CombineEdits(fixture.CompletesGate("0.5", ""), atSize("1")), func(l *analyzed.Run) { l.FailAtPoint("new", "size=1", 6) }, fixture.Inconclusive,
+			60, fixture.CombineEdits(fixture.CompletesGate("0.5", ""), atSize("1")), func(l *analyzed.Run) { l.FailAtPoint("new", "size=1", 6) },
+			fixture.Inconclusive,
 			"at size=1 arm new lost 6 of 20 trials",
 		},
 		"both arms lose 9 of 20 there, and 70 % have to complete": {

@@ -225,7 +225,8 @@ func TestPartlyRead_QuantityIsInconclusive(t *testing.T) {
 
 func TestProcess_ServerRoleIsJudged(t *testing.T) {
 	t.Parallel()
-	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec,
+		template *fixture.TemplateSpec) {
 		silent(assayv1alpha1.Gate{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.RatioAtMost, Bound: "1.5",
 			Candidate: "fused-m4r", At: fixture.At8})(spec, template)
 		template.Command, template.Roles = nil,
@@ -253,7 +254,8 @@ func TestMissingResult_IsALoss(t *testing.T) {
 		l.Attempts[i].Result = nil
 	}
 	got := l.Analyze()
-	if got.Verdict == fixture.Go || got.Trials.Used != 0 || !strings.Contains(got.Excluded[0].Reason, "metric time is absent and a gate needs it") {
+	if got.Verdict == fixture.Go || got.Trials.Used != 0 || !strings.Contains(got.Excluded[0].Reason,
+		"metric time is absent and a gate needs it") {
 		t.Errorf("%s, %+v, %+v", got.Verdict, got.Trials, got.Excluded[:1])
 	}
 	fixture.CheckInvariants(t, got)

@@ -15,8 +15,10 @@ func TestWithRejected_EqualsRunWithoutLimits(t *testing.T) {
 	t.Parallel()
 	limits := assayv1alpha1.NoiseLimits{OtherWork: "off", Steal: "off"}
 	tamper := beside(cpuNeighbour, nil, 3, 7)
-	run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(fixture.GainAt8("1.1")))
-	open := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+	run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)},
+		fixture.WithGates(fixture.GainAt8("1.1")))
+	open := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(
+		spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 		fixture.WithGates(fixture.GainAt8("1.1"))(spec, template)
 		spec.Environment = &assayv1alpha1.Environment{Noise: limits}
 	})
@@ -44,7 +46,8 @@ func TestWithRejected_EqualsRunWithoutLimits(t *testing.T) {
 // A reading beyond a limit rejects one trial. The other arms of the block and the other trials of its arm remain.
 func TestRejection_OtherTrialsOfTheBlockRemain(t *testing.T) {
 	t.Parallel()
-	run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(fixture.GainAt8("1.1")))
+	run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)},
+		fixture.WithGates(fixture.GainAt8("1.1")))
 	var hit *record.Attempt
 	for i := range run.Attempts {
 		a := &run.Attempts[i]

@@ -203,9 +203,11 @@ func TestSamples_NumberDecidesNothing(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			gate := assayv1alpha1.Gate{Name: "gate", Metric: "latency", Statistic: c.statistic, At: fixture.At8, Op: cmp.Or(c.op, assayv1alpha1.RatioAtMost),
+			gate := assayv1alpha1.Gate{Name: "gate", Metric: "latency", Statistic: c.statistic, At: fixture.At8, Op: cmp.Or(c.op,
+				assayv1alpha1.RatioAtMost),
 				Bound: cmp.Or(c.bound, "1.05"), Candidate: candidate}
-			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(
+				spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(gate)(spec, template)
 				if c.edit != nil {
 					c.edit(spec, template)
@@ -312,8 +314,10 @@ func TestBest_NeedsEqualSamples(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
-				fixture.WithGates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", Statistic: c.statistic, At: fixture.At8, Op: assayv1alpha1.AtMost, Bound: "1s"})(spec,
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(
+				spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+				fixture.WithGates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", Statistic: c.statistic, At: fixture.At8,
+					Op: assayv1alpha1.AtMost, Bound: "1s"})(spec,
 					template)
 				template.Metrics[0].SamplesFrom = ""
 			})

@@ -44,7 +44,8 @@ func TestOtherWorkload_IsInconclusive(t *testing.T) {
 		},
 		"a baseline of another": {renamed("other", all("old")), fixture.Inconclusive, `arm new are of workload "simulated" and those of old of "other"`, "so the verdict is not decided"},
 		"one trial of another": {
-			renamed("other", func(i int, a *record.Attempt) bool { return a.Arm == "new" && a.Block == "w000-b0003" && a.Slot < 2 }), fixture.Invalid,
+			renamed("other", func(i int, a *record.Attempt) bool { return a.Arm == "new" && a.Block == "w000-b0003" && a.Slot < 2 }),
+			fixture.Invalid,
 			`arm new changed during the run: result.workload.name is "other" in 1 trials and "simulated" in 19 trials`, "",
 		},
 		"a baseline that became another": {

@@ -54,7 +54,8 @@ func unknownBuild(exp *experiment.Experiment, attempt *record.Attempt, at Cell) 
 }
 
 // contradiction describes how the command of an attempt differs from that of its cell; empty if it does not. A plan may name another path
-// of the program, as the local executor does, but neither another program nor other arguments. The attempt must have run the planned command.
+// of the program, as the local executor does, but neither another program nor other arguments. The attempt must have run the planned
+// command.
 func contradiction(attempt *record.Attempt, asked command, planned *command) string {
 	if planned != nil {
 		if reason := differentCommand(*planned, asked, true); reason != "" {

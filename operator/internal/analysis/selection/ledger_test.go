@@ -61,7 +61,8 @@ func (l *testLedger) clone() *testLedger {
 }
 
 func (l *testLedger) evidence() record.Evidence {
-	return record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems, Leases: l.leases, Unfinished: l.markers, Sealed: l.sealed}
+	return record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems, Leases: l.leases, Unfinished: l.markers,
+		Sealed: l.sealed}
 }
 
 func (l *testLedger) choose() *Selection { return Select(l.exp, l.evidence(), l.through) }

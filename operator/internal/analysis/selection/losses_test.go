@@ -242,6 +242,7 @@ func TestCompletions_TrialCountsOnceInAnyLedger(t *testing.T) {
 						attempt.Outcome = record.Failed
 					case notStarted:
 						attempt.Outcome = record.NotStarted
+					default:
 					}
 					from.add(attempt, At(0, 1), kind)
 					ended = ended || !slices.Contains([]Rejection{foreign, altered, notStarted}, kind)

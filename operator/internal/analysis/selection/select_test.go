@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/test/golden"
 )
 
-// describe lists the fates of all trials that are not simply used, and all other results of a selection, a line for each: for each reason at
-// most three attempts, and at most two cells.
+// describe lists the fates of all trials that are not simply used, and all other results of a selection, a line for each: for each reason
+// at most three attempts, and at most two cells.
 func describe(s *Selection) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "  "+format+"\n", args...) }

@@ -45,7 +45,8 @@ func TestBench_PrintsSentenceAndSavesRun(t *testing.T) {
 	if result.Verdict != experiment.VerdictGo {
 		t.Errorf("verdict %s", result.Verdict)
 	}
-	for _, want := range []string{"new takes 0.", "x as long as old [", "] (wall time), 99.5 % confidence; ", "memory 1", ", 95 % confidence"} {
+	for _, want := range []string{"new takes 0.", "x as long as old [", "] (wall time), 99.5 % confidence; ", "memory 1",
+		", 95 % confidence"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("it does not say %q:\n%s", want, stdout)
 		}

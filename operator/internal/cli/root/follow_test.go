@@ -346,7 +346,8 @@ func later(t *testing.T, h *localSeries, by time.Duration) {
 	}
 }
 
-// TestSeries_StoreUnreachable: if the store is unreachable before a run, no trials run; afterwards the results are recorded later from the ledger.
+// TestSeries_StoreUnreachable: if the store is unreachable before a run, no trials run; afterwards the results are recorded later from the
+// ledger.
 func TestSeries_StoreUnreachable(t *testing.T) {
 	h := newSeries(t)
 	h.must("r1-100")

@@ -27,7 +27,8 @@ const (
 const longestDeadline = math.MaxInt32 * time.Second
 
 // Build returns the Workflow of a wave, which has one chain of blocks per lane, each block with the deadline longest, and then the
-// analysis, which also runs if blocks failed or the Workflow was stopped. It returns an error if Argo would replace a part of the user's text.
+// analysis, which also runs if blocks failed or the Workflow was stopped. It returns an error if Argo would replace a part of the user's
+// text.
 func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane, longest time.Duration) (
 	*Workflow, error) {
 	out := base(config, exp.Run, wave.Wave, executor.Name(exp.Run.Name, wave.Wave))

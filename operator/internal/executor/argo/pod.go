@@ -32,8 +32,8 @@ func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {
 	return out
 }
 
-// noToken hides the ServiceAccount's token, which Argo's executor needs, from the other containers of the pod. The API server does not mount
-// the token over an existing mount.
+// noToken hides the ServiceAccount's token, which Argo's executor needs, from the other containers of the pod. The API server does not
+// mount the token over an existing mount.
 var (
 	noToken      = emptyDir("no-token", emptyRoom)
 	noTokenMount = corev1.VolumeMount{Name: "no-token", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true}

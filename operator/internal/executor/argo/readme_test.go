@@ -18,8 +18,8 @@ const (
 	graphEnds   = "<!-- /graph -->\n"
 )
 
-// graph returns the graph of a Workflow in Mermaid's syntax, as Argo's page shows it, with blocks by their display names, their dependencies
-// and the exit handler.
+// graph returns the graph of a Workflow in Mermaid's syntax, as Argo's page shows it, with blocks by their display names, their
+// dependencies and the exit handler.
 func graph(built *Workflow) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "```mermaid\nflowchart LR\n  subgraph wave [\"%s\"]\n", built.Annotations[titleAnnotation])

@@ -111,8 +111,8 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 	return nil
 }
 
-// FindProgram returns the path of a program on this machine. A template has the path in its image. If that does not exist here, a program of
-// the same name is searched in the folders and then in PATH.
+// FindProgram returns the path of a program on this machine. A template has the path in its image. If that does not exist here, a program
+// of the same name is searched in the folders and then in PATH.
 func FindProgram(program string, folders []string) (string, error) {
 	name := filepath.Base(program)
 	if filepath.IsAbs(program) && Executable(program) {

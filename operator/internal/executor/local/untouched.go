@@ -105,6 +105,7 @@ func (e *Executor) report(touched []string) error {
 		more = fmt.Sprintf("; and %d more", len(touched)-shown)
 		touched = touched[:shown]
 	}
-	return fmt.Errorf("%w, so that they are not analysed: %s%s; a trial or another process of a user with write access to %s did this", ErrTouched,
+	return fmt.Errorf("%w, so that they are not analysed: %s%s; a trial or another process of a user with write access to %s did this",
+		ErrTouched,
 		strings.Join(touched, "; "), more, e.Folder)
 }

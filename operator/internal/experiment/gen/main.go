@@ -56,7 +56,8 @@ func (e enumeration) write(out *bytes.Buffer) {
 	for i := range e.values {
 		texts[i] = e.values[i].text
 	}
-	fmt.Fprintf(out, "// %s %s\n// +kubebuilder:validation:Enum=%s\ntype %s string\n\n// %s\nconst (\n", e.name, e.doc, strings.Join(texts, ";"),
+	fmt.Fprintf(out, "// %s %s\n// +kubebuilder:validation:Enum=%s\ntype %s string\n\n// %s\nconst (\n", e.name, e.doc, strings.Join(texts,
+		";"),
 		e.name, e.plural)
 	for _, v := range e.values {
 		fmt.Fprintf(out, "%s\n%s %s = %q\n", comment(v.constant+" "+v.doc), v.constant, e.name, v.text)
@@ -149,7 +150,8 @@ type NoiseLimits struct {
 `)
 	for _, kind := range noise.Kinds {
 		fmt.Fprintf(out, "%s\n// +optional\n// +kubebuilder:validation:Pattern=`^([0-9]+(\\.[0-9]+)?%%|off)$`\n"+
-			"// +kubebuilder:validation:MaxLength=16\n%s string `json:\"%s,omitempty\"`\n\n", comment(string(kind)+" "+kind.Doc()), field(kind), kind)
+			"// +kubebuilder:validation:MaxLength=16\n%s string `json:\"%s,omitempty\"`\n\n", comment(string(kind)+" "+kind.Doc()), field(kind),
+			kind)
 	}
 	fmt.Fprint(out, "}\n\n// Texts returns the limits by the name of their field. A limit that is not set is empty.\n"+
 		"func (l *NoiseLimits) Texts() map[string]string {\nreturn map[string]string{\n")

@@ -651,7 +651,8 @@ func TestWhatAConfirmingRunDecidesIsReadAsFarAsItMayBeLong(t *testing.T) {
 	if err := l.history.Store.Replace(t.Context(), ConfirmKey, wide); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, _, err := evidence(t.Context(), l.history.Store); err == nil || !strings.Contains(err.Error(), "the analysis would take about") {
+	if _, _, _, _, err := evidence(t.Context(), l.history.Store); err == nil || !strings.Contains(err.Error(),
+		"the analysis would take about") {
 		t.Errorf("of %d series in %d bytes: %v", mostConfirm/3, len(wide), err)
 	}
 }

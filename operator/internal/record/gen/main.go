@@ -204,7 +204,8 @@ func rustNoise(readings []reading) []byte {
 
 func rustFormats(of formats) []byte {
 	var out bytes.Buffer
-	fmt.Fprint(&out, "/// How a workload writes its result.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]\npub enum Format {\n")
+	fmt.Fprint(&out, "/// How a workload writes its result.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]\npub "+
+		"enum Format {\n")
 	for i, name := range of.Enum {
 		comment(&out, "    /// ", of.EnumDescriptions[i])
 		variant := name

@@ -53,9 +53,9 @@ func parse(raw []byte) (*element, error) {
 	}
 }
 
-// schema is an XML Schema with the parts of the language that junit-10.xsd uses (https://www.w3.org/TR/xmlschema-1/): global elements, types with and
-// without names, sequences and choices, attributes, and strings with a pattern. Any other construct of a
-// schema is an error and never ignored.
+// schema is an XML Schema with the parts of the language that junit-10.xsd uses (https://www.w3.org/TR/xmlschema-1/): global elements,
+// types with and without names, sequences and choices, attributes, and strings with a pattern. Any other construct of a schema is an error
+// and never ignored.
 type schema struct{ elements, types map[string]*element }
 
 func readSchema(raw []byte) (*schema, error) {

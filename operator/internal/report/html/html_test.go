@@ -292,7 +292,8 @@ func TestPage_CustomTablesPrecedeCompleteOne(t *testing.T) {
 
 func TestPage_GatesShowDetectableEffect(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
-	for _, want := range []string{"Not detectable: 8 blocks cannot show", "Diagnostics of the blocks of every gate", "<th>autocorrelation</th>",
+	for _, want := range []string{"Not detectable: 8 blocks cannot show", "Diagnostics of the blocks of every gate",
+		"<th>autocorrelation</th>",
 		"from the spread of blocks"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
