@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 )
 
-func TestFiguresOfRunsWithManyArms(t *testing.T) {
+func TestRealArms_Figures(t *testing.T) {
 	estimate := func(half float64) *analysis.Estimate {
 		return &analysis.Estimate{Value: 1, Low: ptr.To(1 - half), High: ptr.To(1 + half)}
 	}
@@ -28,18 +28,18 @@ func TestFiguresOfRunsWithManyArms(t *testing.T) {
 	run := Conclude(result, nil, map[string]float64{"slower": 0.02, "alone": 0.05}, nil)
 	tally := RealTally{Workload: "spin", Arms: 6, Runs: []RealRun{run}}
 	if wrong := tally.Wrong(); wrong != 2 {
-		t.Errorf("%d are wrong; want the Go of alone and the NoGo of same", wrong)
+		t.Errorf("%d wrong verdicts, want the Go of alone and the NoGo of same", wrong)
 	}
 	figures := RealArms(tally)
 	if len(figures) != 2 || figures[0].Value != 0.95 || figures[1].Value != 0.5 || figures[1].High != 1 || figures[1].Samples != 2 {
-		t.Errorf("%+v, want 76 of 80 used, and half widths of 1 and 0.5 of those with nothing rejected", figures)
+		t.Errorf("%+v, want 76 of 80 used, and half widths of 1 and 0.5 relative to no rejection", figures)
 	}
 	if table := ArmsTable([]RealTally{tally}); !strings.Contains(table, "| 6 | 1 | 12.0 | 0.9500") ||
 		!strings.Contains(table, "| 0.500 | 0.500 | 1.000 | 0.6667") {
 		t.Error(table)
 	}
 	if table := RealTable([]RealTally{tally}); strings.Contains(table, "spin") {
-		t.Errorf("a run with many arms stands among the pairs:\n%s", table)
+		t.Errorf("a run with many arms is in the table of pairs:\n%s", table)
 	}
 	power := RealPower(RealTally{Budget: 60, Runs: []RealRun{{Verdict: "NoGo", Blocks: 30}, {Verdict: "Inconclusive", Blocks: 60}}})
 	if power.Value != 0.5 || !strings.Contains(power.Note, "45.0 of 60 blocks") {
@@ -47,7 +47,7 @@ func TestFiguresOfRunsWithManyArms(t *testing.T) {
 	}
 }
 
-func TestOneFalseGoMissesTheTarget(t *testing.T) {
+func TestRealTally_OneFalseGoMissesTheTarget(t *testing.T) {
 	for count, missed := range []int{0, 1} {
 		if got := Check([]Figure{NewShare(count, 10000).Figure(SelfNoiseFigure)}); len(got) != missed {
 			t.Errorf("%d false Go: %q", count, got)

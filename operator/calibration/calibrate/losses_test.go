@@ -2,7 +2,7 @@ package calibrate
 
 import "testing"
 
-func TestNoCandidateWinsByItsLosses(t *testing.T) {
+func TestLosses_NoCandidateWinsByLostTrials(t *testing.T) {
 	runs := 450
 	if testing.Short() {
 		runs = 90

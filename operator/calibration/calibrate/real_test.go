@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestDisturbedTrialsAreThoseBesideANeighbour(t *testing.T) {
+func TestReal_DisturbedTrialsOverlapANeighbour(t *testing.T) {
 	start := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 	attempt := func(id string, from, length float64) record.Attempt {
@@ -29,14 +29,14 @@ func TestDisturbedTrialsAreThoseBesideANeighbour(t *testing.T) {
 	}
 }
 
-func TestRealCounts(t *testing.T) {
+func TestRealTally_Counts(t *testing.T) {
 	runs := []RealRun{{Verdict: "Go"}, {Verdict: "NoGo"}, {Verdict: "NoGo"}, {Verdict: "Inconclusive"}}
 	if wrong := (RealTally{Runs: runs}).Wrong(); wrong != 3 {
-		t.Errorf("same program: %d are wrong, want the Go and both NoGo", wrong)
+		t.Errorf("same program: %d wrong verdicts, want the Go and both NoGo", wrong)
 	}
 	slower := RealTally{Workload: "spin", Effect: 0.02, Runs: runs}
 	if wrong := slower.Wrong(); wrong != 1 {
-		t.Errorf("slower program: %d are wrong, want the Go", wrong)
+		t.Errorf("slower program: %d wrong verdicts, want the Go", wrong)
 	}
 	if table := RealTable([]RealTally{slower, {Workload: "spin", Runs: runs}}); !strings.Contains(table,
 		"together: 3 of 4 runs had a wrong verdict, 0.7500") {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A reading that takes its trial alone costs next to no precision on a quiet machine, and covers the truth beside a neighbour.
-func TestARejectedTrialTakesNothingWithIt(t *testing.T) {
+// The rule that rejects single trials loses almost no precision on a quiet machine, and covers the truth beside a neighbour.
+func TestRejections_SingleTrialsRetainPrecision(t *testing.T) {
 	const runs = 400
 	for _, line := range strings.Split(Rejections(runs, 1), "\n")[2:] {
 		cells := strings.Split(line, "|")

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Whatever a candidate does to itself, however it shows: where it is slower over all its trials, it is never Go.
-func TestACandidateCannotExcuseItsOwnNoise(t *testing.T) {
+// Self-inflicted noise of any kind never makes a slower candidate Go.
+func TestSelfNoise_SlowerCandidateIsNeverGo(t *testing.T) {
 	got, err := AttackBySelfNoise(480, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -21,8 +21,8 @@ func TestACandidateCannotExcuseItsOwnNoise(t *testing.T) {
 	}
 }
 
-// A neighbour who hits both arms at random does not cost the verdict, where the gain is far from what he adds, and never turns it.
-func TestANeighbourOfBothArmsKeepsTheVerdict(t *testing.T) {
+// A neighbour that slows both arms at random neither prevents nor reverses the verdict if the gain is much larger than its effect.
+func TestSelfNoise_NeighbourOfBothArmsRetainsTheVerdict(t *testing.T) {
 	const runs, blocks, share, gain = 100, 20, 0.2, 0.1
 	neighbour := fixture.Neighbour{Slowdown: 1.5, OtherWork: 0.4}
 	verdicts := map[experiment.Verdict]int{}

@@ -24,7 +24,7 @@ func scenario(t *testing.T, name string) fixture.Scenario {
 	return all[at]
 }
 
-func TestCountsDoNotDependOnTheNumberOfWorkers(t *testing.T) {
+func TestSimulate_IndependentOfTheNumberOfWorkers(t *testing.T) {
 	one, err := Simulate(scenario(t, "adaptive"), 40, 7, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -39,43 +39,43 @@ func TestCountsDoNotDependOnTheNumberOfWorkers(t *testing.T) {
 	}
 }
 
-func TestSimulatedRuns(t *testing.T) {
+func TestSimulate_Scenarios(t *testing.T) {
 	cases := map[string]struct {
 		scenario string
 		check    func(t *testing.T, tallies []Tally)
 	}{
-		"a fixed design takes its ten blocks and finds 5 %": {"quiet", func(t *testing.T, tallies []Tally) {
+		"a fixed design detects 5 % in its ten blocks": {"quiet", func(t *testing.T, tallies []Tally) {
 			if last := tallies[3]; last.Right != last.Runs || last.Blocks != 10*last.Runs {
 				t.Errorf("%d of %d right, %d blocks", last.Right, last.Runs, last.Blocks)
 			}
 		}},
-		"an adaptive design goes on until it is precise": {"adaptive", func(t *testing.T, tallies []Tally) {
+		"an adaptive design continues to its precision": {"adaptive", func(t *testing.T, tallies []Tally) {
 			for _, tally := range tallies {
 				if mean := float64(tally.Blocks) / float64(tally.Runs); mean <= 10 || mean > 30 {
 					t.Errorf("%v: %.1f blocks a run", tally.Effect, mean)
 				}
 			}
 		}},
-		"a confirmed design takes ten fresh blocks for what it finds": {"confirmed", func(t *testing.T, tallies []Tally) {
+		"a confirmed design verifies a detection in ten fresh blocks": {"confirmed", func(t *testing.T, tallies []Tally) {
 			if last := tallies[3]; last.Right != last.Runs || last.Blocks != 20*last.Runs {
 				t.Errorf("%d of %d right, %d blocks", last.Right, last.Runs, last.Blocks)
 			}
 		}},
-		"what the coarser of two clocks hides the finer one does not decide": {"clock-candidate-0.001-0.2", func(t *testing.T, tallies []Tally) {
+		"a difference below the resolution of the coarser clock is undecided": {"clock-candidate-0.001-0.2", func(t *testing.T, tallies []Tally) {
 			for _, tally := range tallies {
 				if tally.False() > 0 || tally.Covered < tally.Intervals-1 {
 					t.Errorf("%v: %d wrong, %d of %d cover the truth", tally.Effect, tally.False(), tally.Covered, tally.Intervals)
 				}
 			}
 		}},
-		"a block on each of ten nodes says how much nodes differ": {"nodes-of-one-block", func(t *testing.T, tallies []Tally) {
+		"one block on each of ten nodes estimates the variance between nodes": {"nodes-of-one-block", func(t *testing.T, tallies []Tally) {
 			if same := tallies[0]; same.False() > 3 || same.Blocks != 10*same.Runs {
 				t.Errorf("%d of %d wrong, %d blocks", same.False(), same.Runs, same.Blocks)
 			}
 		}},
-		"an accident of layout is a wrong verdict that no statistic within a run can see": {"layout", func(t *testing.T, tallies []Tally) {
+		"a layout effect is a wrong verdict that a single run cannot detect": {"layout", func(t *testing.T, tallies []Tally) {
 			if same := tallies[0]; same.False() < same.Runs/5 {
-				t.Errorf("%d of %d wrong: the scenario does not show what it is for", same.False(), same.Runs)
+				t.Errorf("%d of %d wrong, too few to show the effect of the scenario", same.False(), same.Runs)
 			}
 		}},
 	}
@@ -90,7 +90,7 @@ func TestSimulatedRuns(t *testing.T) {
 	}
 }
 
-func TestTheNullArmCatchesMostAccidentsOfLayout(t *testing.T) {
+func TestSimulate_NullArmDetectsMostLayoutEffects(t *testing.T) {
 	without, err := Simulate(scenario(t, "layout"), 200, 1, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -104,9 +104,8 @@ func TestTheNullArmCatchesMostAccidentsOfLayout(t *testing.T) {
 	}
 }
 
-// TestShapesHaveTheMeanAndSpreadTheyClaim keeps the truth of the simulation true: a noise with another mean would make the
-// analysis look biased.
-func TestShapesHaveTheMeanAndSpreadTheyClaim(t *testing.T) {
+// TestShapes_MeanAndSpread checks the simulated noise, because another mean would look like a biased analysis.
+func TestShapes_MeanAndSpread(t *testing.T) {
 	spread := map[fixture.Shape]float64{fixture.Normal: 1, fixture.Heavy: 1, fixture.Outliers: math.Sqrt(1 + 0.02*0.98*100),
 		fixture.Skewed: 1}
 	for shape, want := range spread {
@@ -120,7 +119,7 @@ func TestShapesHaveTheMeanAndSpreadTheyClaim(t *testing.T) {
 				squares += x * x
 			}
 			mean, deviation := sum/draws, math.Sqrt(squares/draws)
-			// The heavy tail's variance converges slowly.
+			// The variance of the heavy tail converges slowly.
 			if math.Abs(mean) > 0.01 || math.Abs(deviation/want-1) > 0.1 {
 				t.Errorf("mean %.4f, standard deviation %.3f, want 0 and %.3f", mean, deviation, want)
 			}
@@ -128,7 +127,7 @@ func TestShapesHaveTheMeanAndSpreadTheyClaim(t *testing.T) {
 	}
 }
 
-func TestWithoutATrueDifferenceEveryGoAndNoGoIsWrong(t *testing.T) {
+func TestTally_EqualProgramsMakeGoAndNoGoWrong(t *testing.T) {
 	var same, slower Tally
 	for _, verdict := range []experiment.Verdict{"Go", "Go", "NoGo", "Inconclusive", "Invalid"} {
 		same.add(conclude(&analysis.Analysis{Verdict: verdict}, 0, 0))
@@ -142,15 +141,15 @@ func TestWithoutATrueDifferenceEveryGoAndNoGoIsWrong(t *testing.T) {
 	}
 }
 
-func TestShare(t *testing.T) {
+func TestNewShare_Limits(t *testing.T) {
 	cases := map[string]struct {
 		count, of int
 		low, high float64
 	}{
-		"none of many still allows some": {0, 2000, 0, 0.00192},
-		"half":                           {50, 100, 0.4038, 0.5962},
-		"all of few":                     {10, 10, 0.7225, 1},
-		"of nothing nothing is known":    {0, 0, 0, 1},
+		"none of many": {0, 2000, 0, 0.00192},
+		"half":         {50, 100, 0.4038, 0.5962},
+		"all of few":   {10, 10, 0.7225, 1},
+		"none of none": {0, 0, 0, 1},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +161,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-func TestFiguresTakeTheWorstOfWhatIsClaimed(t *testing.T) {
+func TestFigures_TakeTheWorstScenario(t *testing.T) {
 	quiet, claimed, open := fixture.Scenario{Name: "quiet", Claimed: true}, fixture.Scenario{Name: "b", Claimed: true},
 		fixture.Scenario{Name: "c"}
 	tallies := []Tally{
@@ -191,8 +190,8 @@ func TestFiguresTakeTheWorstOfWhatIsClaimed(t *testing.T) {
 	}
 }
 
-// Each figure can be asked for by its name, which is known before anything is simulated.
-func TestTheNamesOfAllFiguresOfTheScenariosAreKnown(t *testing.T) {
+// The names of all figures are known before the simulation, because a user may select figures by name.
+func TestFigures_NamesAreKnownBeforeTheSimulation(t *testing.T) {
 	var tallies []Tally
 	for _, s := range slices.Concat(fixture.Scenarios(), fixture.BuildScenarios()) {
 		tallies = append(tallies, Tally{Scenario: s, Runs: 1, Intervals: 1}, Tally{Scenario: s, Effect: powerEffect, Runs: 1, Intervals: 1})
@@ -206,8 +205,9 @@ func TestTheNamesOfAllFiguresOfTheScenariosAreKnown(t *testing.T) {
 	}
 }
 
-func TestNothingWidensWhatHasNothingToWidenFor(t *testing.T) {
-	// Student's interval is wide there by itself: the slow first trials cancel in the mean and not in the spread, and outliers widen it.
+func TestSimulate_IntervalsAreNotWidenedWithoutCause(t *testing.T) {
+	// Student's interval is already wide there, because slow first trials cancel in the mean but not in the spread, and outliers increase
+	// it.
 	for _, name := range []string{"slots", "outliers"} {
 		var covered, plain, of int
 		tallies, err := Simulate(scenario(t, name), 200, 1, 1)
@@ -218,12 +218,12 @@ func TestNothingWidensWhatHasNothingToWidenFor(t *testing.T) {
 			covered, plain, of = covered+tally.Covered, plain+tally.PlainCovered, of+tally.Intervals
 		}
 		if covered < plain || covered-plain > of/200 {
-			t.Errorf("%s: %d of %d intervals hold the truth and %d plain ones: widening fires where it should not", name, covered, of, plain)
+			t.Errorf("%s: %d of %d intervals cover the truth, and %d plain ones; the widening is unnecessary", name, covered, of, plain)
 		}
 	}
 }
 
-func TestThePickOfManyRowsHasLimitsForAllOfThem(t *testing.T) {
+func TestFigures_SelectedRowHasSimultaneousLimits(t *testing.T) {
 	row := func(name string, covered int) Tally {
 		return Tally{Scenario: fixture.Scenario{Name: name, Claimed: true}, Runs: 4000, Covered: covered, PlainCovered: covered - 1,
 			Intervals: 4000}
@@ -243,7 +243,7 @@ func TestThePickOfManyRowsHasLimitsForAllOfThem(t *testing.T) {
 	}
 }
 
-func TestReplace(t *testing.T) {
+func TestReplace_TextBetweenMarkers(t *testing.T) {
 	got, err := Replace("a\n<!-- calibrate x -->\nold\n<!-- /calibrate x -->\nb\n", "x", "new\n")
 	if want := "a\n<!-- calibrate x -->\nnew\n<!-- /calibrate x -->\nb\n"; err != nil || got != want {
 		t.Errorf("%q, %v", got, err)

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 )
 
-func TestFiguresArePutIntoTheTableOfADocument(t *testing.T) {
+func TestPublish_UpdatesTheTable(t *testing.T) {
 	old := Measured{Figure{Figure: "pir.q1", Value: 2, Unit: "x", Low: 1.5, High: 2.5, Samples: 6, Target: "≥ 1.5"}, "2026-01-01", "one"}
 	other := Measured{Figure{Figure: "pir.q1.portable", Value: 0.25, Unit: "1", Low: 0.2, High: 0.3, Samples: 8}, "2026-01-01", "one"}
 	again := old
@@ -21,24 +21,24 @@ func TestFiguresArePutIntoTheTableOfADocument(t *testing.T) {
 		measured []Measured
 		rows     []string
 	}{
-		{"nothing yet has a head", nil, nil},
-		{"figures are added as they are measured", []Measured{old, other}, []string{
+		{"a table without rows has a header", nil, nil},
+		{"figures are appended in the order of measurement", []Measured{old, other}, []string{
 			`| ` + "`pir.q1`" + ` | ≥ 1.5 | 2.000 \[1.500, 2.500\] x | 6 | 2026-01-01, one |`,
 			`| ` + "`pir.q1.portable`" + ` |  | 0.2500 \[0.2000, 0.3000\] | 8 | 2026-01-01, one |`,
 		}},
-		{"one that is measured again takes the place of its row, and leaves one alone whose name begins like its own", []Measured{again},
+		{"a remeasured figure replaces its row, but not one with the same prefix", []Measured{again},
 			[]string{
 				`| ` + "`pir.q1`" + ` | ≥ 1.5 | 2.125 \[1.500, 2.500\] x | 6 | 2026-02-02, one |`,
 				`| ` + "`pir.q1.portable`" + ` |  | 0.2500 \[0.2000, 0.3000\] | 8 | 2026-01-01, one |`,
 			}},
-		{"another machine has rows of its own, after those of the same figure", []Measured{elsewhere, otherElsewhere},
+		{"another machine has separate rows after those of the same figure", []Measured{elsewhere, otherElsewhere},
 			[]string{
 				`| ` + "`pir.q1`" + ` | ≥ 1.5 | 2.125 \[1.500, 2.500\] x | 6 | 2026-02-02, one |`,
 				`| ` + "`pir.q1`" + ` | ≥ 1.5 | 1.750 \[1.500, 2.500\] x | 6 | 2026-01-01, two |`,
 				`| ` + "`pir.q1.portable`" + ` |  | 0.2500 \[0.2000, 0.3000\] | 8 | 2026-01-01, one |`,
 				`| ` + "`pir.q1.portable`" + ` |  | 0.2812 \[0.2000, 0.3000\] | 8 | 2026-01-01, two |`,
 			}},
-		{"the row of the same machine is the one that changes", []Measured{old},
+		{"only the row of the same machine changes", []Measured{old},
 			[]string{
 				`| ` + "`pir.q1`" + ` | ≥ 1.5 | 2.000 \[1.500, 2.500\] x | 6 | 2026-01-01, one |`,
 				`| ` + "`pir.q1`" + ` | ≥ 1.5 | 1.750 \[1.500, 2.500\] x | 6 | 2026-01-01, two |`,
@@ -68,7 +68,7 @@ func TestFiguresArePutIntoTheTableOfADocument(t *testing.T) {
 	}
 }
 
-func TestAMachineIsNamedByWhatFiguresDependOn(t *testing.T) {
+func TestMachine_Name(t *testing.T) {
 	for want, environment := range map[string]map[string]any{
 		"AMD EPYC (family 25, model 17), AVX-512, GFNI": {
 			"cpuModel": "AMD EPYC", "cpuFamily": 25.0, "cpuModelNumber": 17.0, "isa": "aes,avx,avx2,avx512f,gfni",

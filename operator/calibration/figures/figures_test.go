@@ -21,7 +21,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// measured is the scan experiment on a simulated machine: loop takes 13 ms a query, fused-m4r 2 ms at 8.
+// measured is the scan experiment on a simulated machine. loop takes 13 ms per query, fused-m4r 2 ms at 8.
 func measured(t *testing.T) (*experiment.Experiment, *analysis.Analysis) {
 	t.Helper()
 	exp, err := fixture.ScanExperiment(nil)
@@ -53,20 +53,20 @@ func names(of []Figure) []string {
 	return out
 }
 
-func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
+func TestOf_FiguresEqualTheEstimates(t *testing.T) {
 	exp, result := measured(t)
 	const at8 = "at: {batchSize: '8', pendingDelta: '0'}"
 	for name, tc := range map[string]struct {
 		rule, unit string
 		from, to   float64
 	}{
-		"a level":                {"{figure: f, metric: latency, arms: [loop], " + at8 + "}", "s", 0.10, 0.11},
-		"a level in millis":      {"{figure: f, metric: latency, arms: [loop], scale: m, " + at8 + "}", "ms", 100, 110},
-		"one of several":         {"{figure: f, metric: latency, arms: [loop], scale: m, per: 8, " + at8 + "}", "ms", 12.5, 13.8},
-		"another statistic":      {"{figure: f, metric: latency, statistic: p95, arms: [loop], " + at8 + "}", "s", 0.10, 0.13},
-		"a ratio":                {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, " + at8 + "}", "x", 0.14, 0.17},
-		"how many times as fast": {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, inverse: true, " + at8 + "}", "x", 6, 7},
-		"a phase in millis":      {"{figure: f, phase: expand, arms: [loop], scale: m, " + at8 + "}", "ms", 10, 11},
+		"a level":           {"{figure: f, metric: latency, arms: [loop], " + at8 + "}", "s", 0.10, 0.11},
+		"a level in millis": {"{figure: f, metric: latency, arms: [loop], scale: m, " + at8 + "}", "ms", 100, 110},
+		"one of several":    {"{figure: f, metric: latency, arms: [loop], scale: m, per: 8, " + at8 + "}", "ms", 12.5, 13.8},
+		"another statistic": {"{figure: f, metric: latency, statistic: p95, arms: [loop], " + at8 + "}", "s", 0.10, 0.13},
+		"a ratio":           {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, " + at8 + "}", "x", 0.14, 0.17},
+		"a speedup":         {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, inverse: true, " + at8 + "}", "x", 6, 7},
+		"a phase in millis": {"{figure: f, phase: expand, arms: [loop], scale: m, " + at8 + "}", "ms", 10, 11},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := set(t, "  - "+tc.rule)
@@ -84,7 +84,7 @@ func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the interval is the analysis's, in the figure's unit", func(t *testing.T) {
+	t.Run("the interval of the analysis in the figure's unit", func(t *testing.T) {
 		out, _ := set(t, "  - {figure: f, metric: latency, arms: [fused-m4r], compared: true, inverse: true, "+at8+"}").Of(exp, result)
 		i := slices.IndexFunc(result.Ratios, func(r analysis.RatioResult) bool {
 			return r.Point == "batchSize=8,pendingDelta=0" && r.Candidate == "fused-m4r" && r.Metric == "latency" && r.Statistic == "median"
@@ -96,10 +96,10 @@ func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
 	})
 }
 
-// Of several statistics of one metric a figure is the one that its rule names.
-func TestAFigureIsOfTheStatisticThatItsRuleNames(t *testing.T) {
+// With several statistics of a metric, a figure uses the one in its rule.
+func TestOf_FigureUsesTheStatisticOfItsRule(t *testing.T) {
 	exp, result := measured(t)
-	// No two estimates of it are alike.
+	// Make all estimates distinct.
 	for i := range result.Arms {
 		result.Arms[i].Estimate.Value += float64(i)
 	}
@@ -126,7 +126,7 @@ func TestAFigureIsOfTheStatisticThatItsRuleNames(t *testing.T) {
 	}
 }
 
-func TestARuleNamesAFigureForEveryPointAndArmThatItSelects(t *testing.T) {
+func TestOf_FigurePerSelectedPointAndArm(t *testing.T) {
 	exp, result := measured(t)
 	run := set(t, `  - {figure: "q{batchSize}.{arm}", metric: throughput, at: {pendingDelta: "1"}, compared: true}
   - {figure: "q{batchSize}.{arm}", metric: latency, at: {pendingDelta: "0"}}`)
@@ -134,7 +134,7 @@ func TestARuleNamesAFigureForEveryPointAndArmThatItSelects(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, missing := run.Of(exp, result)
-	// The first rule to give a figure counts: of the second only the baseline is left.
+	// The first matching rule has precedence, so the second adds only the baseline.
 	want := []string{"q1.fused_naive", "q1.fused_m4r", "q8.fused_naive", "q8.fused_m4r", "q1.loop", "q8.loop"}
 	if diff := cmp.Diff(want, names(out)); diff != "" || len(missing) > 0 {
 		t.Errorf("%s\nmissing: %v", diff, missing)
@@ -146,7 +146,7 @@ func TestARuleNamesAFigureForEveryPointAndArmThatItSelects(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoEstimateIsNoFigure(t *testing.T) {
+func TestOf_MissingEstimates(t *testing.T) {
 	exp, result := measured(t)
 	lost := *result
 	lost.Arms = slices.DeleteFunc(slices.Clone(result.Arms), func(r analysis.ArmResult) bool { return r.Arm == "fused-m4r" })
@@ -160,11 +160,11 @@ func TestWhatHasNoEstimateIsNoFigure(t *testing.T) {
 		rules         string
 		want, missing []string
 	}{
-		"an arm that gave no result is missing":    {"  - {figure: f, metric: latency, arms: [fused-m4r], " + at + "}", nil, []string{"f"}},
-		"a number without an interval is none":     {"  - {figure: f, metric: latency, arms: [fused-naive], " + at + "}", nil, []string{"f"}},
-		"a phase that nobody reports is missing":   {"  - {figure: f, phase: sort, arms: [loop], " + at + "}", nil, []string{"f"}},
-		"what not every CPU can do may be missing": {"  - {figure: f, metric: latency, arms: [fused-m4r], optional: true, " + at + "}", nil, nil},
-		"where one is missing the next rule's counts": {"  - {figure: f, metric: latency, arms: [fused-m4r], optional: true, " + at + "}\n" +
+		"an arm without a result is missing":         {"  - {figure: f, metric: latency, arms: [fused-m4r], " + at + "}", nil, []string{"f"}},
+		"an estimate without an interval is missing": {"  - {figure: f, metric: latency, arms: [fused-naive], " + at + "}", nil, []string{"f"}},
+		"an unreported phase is missing":             {"  - {figure: f, phase: sort, arms: [loop], " + at + "}", nil, []string{"f"}},
+		"an optional figure may be missing":          {"  - {figure: f, metric: latency, arms: [fused-m4r], optional: true, " + at + "}", nil, nil},
+		"a missing optional figure is taken from the next rule": {"  - {figure: f, metric: latency, arms: [fused-m4r], optional: true, " + at + "}\n" +
 			"  - {figure: f, metric: latency, arms: [loop], " + at + "}", []string{"f"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,35 +176,35 @@ func TestWhatHasNoEstimateIsNoFigure(t *testing.T) {
 	}
 }
 
-func TestARuleThatCanGiveNoFigureIsRefused(t *testing.T) {
+func TestCheck_RefusesImpossibleRules(t *testing.T) {
 	exp, _ := measured(t)
 	for name, tc := range map[string]struct{ rule, says string }{
-		"a metric that is none":        {"{figure: f, metric: speed}", `no metric "speed"`},
-		"an arm that is none":          {"{figure: f, metric: latency, arms: [m4r]}", `no arm "m4r": allowed are loop, fused-naive, fused-m4r; did you mean fused-m4r?`},
-		"a point that is none":         {"{figure: f, metric: latency, arms: [loop], at: {batchSize: '3'}}", "selects no point"},
-		"an axis that is none":         {"{figure: f, metric: latency, arms: [loop], at: {size: '3'}}", "selects no point"},
-		"a word that stands for none":  {"{figure: 'f.{size}', metric: latency, arms: [loop], at: {batchSize: '1'}}", "{size} names neither {arm} nor an axis"},
-		"a name for two":               {"{figure: f, metric: latency, at: {batchSize: '1', pendingDelta: '0'}}", "gives f more than once"},
-		"the baseline beside itself":   {"{figure: f, metric: latency, arms: [loop], compared: true}", `arm "loop" is the baseline`},
-		"the inverse of no ratio":      {"{figure: f, metric: latency, arms: [loop], inverse: true}", "inverse requires compared"},
-		"a ratio in a unit":            {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, scale: m}", "a ratio has no unit"},
-		"a scale that is none":         {"{figure: f, metric: latency, arms: [loop], scale: q}", `invalid scale "q"`},
-		"a part of less than nothing":  {"{figure: f, metric: latency, arms: [loop], per: -1}", "invalid per -1"},
-		"a phase and a metric":         {"{figure: f, phase: expand, metric: latency, arms: [loop]}", `phase "expand" has a mean only`},
-		"a phase beside another":       {"{figure: f, phase: expand, arms: [fused-m4r], compared: true}", "omit metric, statistic and compared"},
-		"neither phase nor metric":     {"{figure: f, arms: [loop]}", `no metric ""`},
-		"a figure that nobody can ask": {"{metric: latency, arms: [loop]}", "the name is empty"},
-		"a statistic that nobody asks": {"{figure: f, metric: throughput, statistic: p99, arms: [loop], at: {batchSize: '1', pendingDelta: '0'}}", "p99"},
+		"an unknown metric":                 {"{figure: f, metric: speed}", `no metric "speed"`},
+		"an unknown arm":                    {"{figure: f, metric: latency, arms: [m4r]}", `no arm "m4r": allowed are loop, fused-naive, fused-m4r; did you mean fused-m4r?`},
+		"an unknown point":                  {"{figure: f, metric: latency, arms: [loop], at: {batchSize: '3'}}", "selects no point"},
+		"an unknown axis":                   {"{figure: f, metric: latency, arms: [loop], at: {size: '3'}}", "selects no point"},
+		"an unknown placeholder":            {"{figure: 'f.{size}', metric: latency, arms: [loop], at: {batchSize: '1'}}", "{size} names neither {arm} nor an axis"},
+		"a duplicate name":                  {"{figure: f, metric: latency, at: {batchSize: '1', pendingDelta: '0'}}", "gives f more than once"},
+		"the baseline compared with itself": {"{figure: f, metric: latency, arms: [loop], compared: true}", `arm "loop" is the baseline`},
+		"inverse without compared":          {"{figure: f, metric: latency, arms: [loop], inverse: true}", "inverse requires compared"},
+		"a ratio with a unit":               {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, scale: m}", "a ratio has no unit"},
+		"an invalid scale":                  {"{figure: f, metric: latency, arms: [loop], scale: q}", `invalid scale "q"`},
+		"a negative divisor":                {"{figure: f, metric: latency, arms: [loop], per: -1}", "invalid per -1"},
+		"a phase and a metric":              {"{figure: f, phase: expand, metric: latency, arms: [loop]}", `phase "expand" has a mean only`},
+		"a compared phase":                  {"{figure: f, phase: expand, arms: [fused-m4r], compared: true}", "omit metric, statistic and compared"},
+		"neither phase nor metric":          {"{figure: f, arms: [loop]}", `no metric ""`},
+		"a figure without a name":           {"{metric: latency, arms: [loop]}", "the name is empty"},
+		"a statistic that no gate requests": {"{figure: f, metric: throughput, statistic: p99, arms: [loop], at: {batchSize: '1', pendingDelta: '0'}}", "p99"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := set(t, "  - "+tc.rule).Check(exp)
 			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "run.yaml: figures[0]") {
-				t.Errorf("got %v, want it to name the rule and say %q", err, tc.says)
+				t.Errorf("got %v, want an error with the rule and %q", err, tc.says)
 			}
 		})
 	}
 	for name, tc := range map[string]struct{ file, says string }{
-		"a field that is none":  {"runs: [{file: a.yaml, figures: [{figure: f, metrics: m}]}]", `unknown field "metrics"`},
+		"an unknown field":      {"runs: [{file: a.yaml, figures: [{figure: f, metrics: m}]}]", `unknown field "metrics"`},
 		"no run":                {"runs: []", "runs is empty"},
 		"a run without figures": {"runs: [{file: a.yaml}]", "at least one figure"},
 	} {
@@ -214,7 +214,7 @@ func TestARuleThatCanGiveNoFigureIsRefused(t *testing.T) {
 	}
 }
 
-func TestAFigureIsOneLineOfJSON(t *testing.T) {
+func TestWrite_OneLineOfJSON(t *testing.T) {
 	var out bytes.Buffer
 	if err := (Figure{"a \"b\"", 1.5, "x", 1, 2, 20, "", "≥ 1"}).Write(&out); err != nil {
 		t.Fatal(err)
@@ -228,8 +228,8 @@ func TestAFigureIsOneLineOfJSON(t *testing.T) {
 	}
 }
 
-// A figure that no run could give is found here, and not after the runs.
-func TestEveryFigureThatIsNamedCanBeMeasured(t *testing.T) {
+// Detect a figure that no run can produce before measuring.
+func TestFigures_OfTheTreeCanBeMeasured(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	sets, err := filepath.Glob(filepath.Join(root, "workflows", "figures", "*.yaml"))
 	if err != nil || len(sets) == 0 {
@@ -253,12 +253,12 @@ func TestEveryFigureThatIsNamedCanBeMeasured(t *testing.T) {
 				t.Errorf("%s: %v", file, err)
 			}
 			if len(exp.Plan.Gates) > 0 {
-				t.Errorf("%s has gates: a run of figures decides nothing, and ends after its blocks", path)
+				t.Errorf("%s has gates; a run of figures must end after its blocks without a decision", path)
 			}
 			for _, rule := range run.Figures {
 				for _, of := range rule.selected(exp) {
 					if other, twice := named[of.name]; twice && other != path {
-						t.Errorf("%s is given by %s and by %s", of.name, other, path)
+						t.Errorf("%s is defined by both %s and %s", of.name, other, path)
 					}
 					named[of.name] = path
 				}
@@ -273,7 +273,7 @@ func TestEveryFigureThatIsNamedCanBeMeasured(t *testing.T) {
 	for _, path := range all {
 		kernels[filepath.Base(filepath.Dir(path))] = true
 		if !used[path] {
-			t.Errorf("%s is of no set: nothing executes it", path)
+			t.Errorf("%s is in no set of figures, so it is never executed", path)
 		}
 	}
 	pages, err := filepath.Glob(filepath.Join(root, "workloads", "*", "*", "README.md"))
@@ -287,7 +287,7 @@ func TestEveryFigureThatIsNamedCanBeMeasured(t *testing.T) {
 		}
 		for _, figure := range regexp.MustCompile("`([a-z0-9]+)(\\.[a-z0-9_]+)+`").FindAllStringSubmatch(string(text), -1) {
 			if name := strings.Trim(figure[0], "`"); kernels[figure[1]] && named[name] == "" {
-				t.Errorf("%s names the figure %s, which no run gives", page, name)
+				t.Errorf("%s names the figure %s, which no run produces", page, name)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func year(t *testing.T, name string) Year {
 	return years[at]
 }
 
-func TestNobodyIsToldOfNoise(t *testing.T) {
+func TestYear_NoiseSendsNoAlert(t *testing.T) {
 	for _, name := range []string{"layout", "spikes", "machines"} {
 		t.Run(name, func(t *testing.T) {
 			got := Watch(year(t, name), 10, 2, 1, nil)
@@ -40,38 +40,38 @@ func TestNobodyIsToldOfNoise(t *testing.T) {
 	}
 }
 
-func TestAChangeIsToldOnceAndSoon(t *testing.T) {
+func TestYear_ChangeAlertsOnceAndSoon(t *testing.T) {
 	got := Watch(year(t, StepName), 20, 2, 1, nil)
 	late := got.Delay.Of != got.Found || got.Delay.Sum > 2*float64(got.Found)
 	if got.Changes != 20 || got.Found < 19 || got.Alerts > 20 || got.False > 0 || late {
 		t.Errorf("%+v", got)
 	}
 	if got.Dates < 19 || got.DatedFalse > 1 {
-		t.Errorf("%d of %d changes dated, %d dates of none", got.Dates, got.Changes, got.DatedFalse)
+		t.Errorf("%d of %d changes dated, %d false dates", got.Dates, got.Changes, got.DatedFalse)
 	}
 }
 
-// What a confirming run says of the builds is more than a fortnight of noisy nights does.
-func TestAChangeInAYoungSeriesIsTold(t *testing.T) {
+// The spread between builds of a confirming run is more informative than two weeks of noisy nights.
+func TestYear_ChangeInAYoungSeriesAlerts(t *testing.T) {
 	for _, name := range []string{"step-2-early", "step-5-noisy"} {
 		t.Run(name, func(t *testing.T) {
 			const years, least = 60, 52
 			got := Watch(year(t, name), years, 2, 1, nil)
 			if got.Changes != years || got.Found < least || got.False > 0 {
-				t.Errorf("%d of %d changes are told, want at least %d; %d false alerts", got.Found, got.Changes, least, got.False)
+				t.Errorf("%d of %d changes reported, want at least %d; %d false alerts", got.Found, got.Changes, least, got.False)
 			}
 		})
 	}
 }
 
-func TestTheSameSeedGivesTheSameYears(t *testing.T) {
+func TestYear_SameSeedIsReproducible(t *testing.T) {
 	one, two := Watch(year(t, "several"), 3, 1, 5, nil), Watch(year(t, "several"), 3, 3, 5, nil)
 	if !reflect.DeepEqual(one, two) {
 		t.Errorf("%+v\n%+v", one, two)
 	}
 }
 
-func TestEveryYearIsOfNightsAndItsChangesAreApart(t *testing.T) {
+func TestYear_NightsAndDistanceOfChanges(t *testing.T) {
 	for _, y := range Years() {
 		t.Run(y.Name, func(t *testing.T) {
 			for seed := range uint64(50) {
@@ -93,7 +93,7 @@ func TestEveryYearIsOfNightsAndItsChangesAreApart(t *testing.T) {
 	}
 }
 
-func TestTheCommitIsFound(t *testing.T) {
+func TestBisect_FindsTheCommit(t *testing.T) {
 	for _, h := range Histories() {
 		got := Bisect(h, 30, 2, 1)
 		if got.Of != 30 || got.Held < got.Exact {
@@ -107,9 +107,9 @@ func TestTheCommitIsFound(t *testing.T) {
 	}
 }
 
-// TestSchedulesWatchAsTheRehearsalsDo goes through years a second time as a schedule does, with records and a book of changes that are read
-// anew every night, and wants the same confirming runs and the same alerts: the tables are about what people run.
-func TestSchedulesWatchAsTheRehearsalsDo(t *testing.T) {
+// TestYear_EqualsASchedule repeats years as a schedule does, reading records and the book of changes every night, and requires the same
+// confirming runs and alerts, so that the published tables apply to schedules.
+func TestYear_EqualsASchedule(t *testing.T) {
 	for _, name := range []string{"layout", "spikes", StepName, "several"} {
 		for seed := range uint64(6) {
 			policy := watch.Default()
@@ -121,14 +121,14 @@ func TestSchedulesWatchAsTheRehearsalsDo(t *testing.T) {
 			}
 			for i, a := range want.alerts {
 				if alerts[i] != a.night {
-					t.Errorf("%s, seed %d: alert %d comes in night %d, in the rehearsal in %d", name, seed, i, alerts[i], a.night)
+					t.Errorf("%s, seed %d: alert %d is in night %d, but in night %d of the rehearsal", name, seed, i, alerts[i], a.night)
 				}
 			}
 		}
 	}
 }
 
-// scheduled is a year as a schedule watches it.
+// scheduled processes a year as a schedule does.
 func scheduled(t *testing.T, policy watch.Policy, truth *truth) (alerts []int, confirmations int) {
 	t.Helper()
 	key := series.Key{Project: "p", Benchmark: "b", Metric: "time", Statistic: "median"}
@@ -182,19 +182,19 @@ func scheduled(t *testing.T, policy watch.Policy, truth *truth) (alerts []int, c
 	return alerts, confirmations
 }
 
-func TestASearchTakesThreeWavesOnAverage(t *testing.T) {
+func TestBisect_ThreeWavesOnAverage(t *testing.T) {
 	histories := Histories()
 	promised := slices.IndexFunc(histories, func(h History) bool { return h.Culprits == 1 && h.Shift == PromisedShift })
 	got := Bisect(histories[promised], 200, 2, 1)
 	waves, low, high := got.Waves.Limits()
 	if waves > 3 || low >= waves || high <= waves || got.Waves.Of != got.Of || got.Exact < 195 || got.False > 0 {
-		t.Errorf("%.3f waves [%.3f, %.3f]; of %d searches %d found the commit and nothing else, and %d answers hold none", waves, low, high,
+		t.Errorf("%.3f waves [%.3f, %.3f]; of %d searches %d found exactly the commit, and %d answers lack it", waves, low, high,
 			got.Of, got.Exact, got.False)
 	}
 }
 
-// The limits of a mean hold it as often as they say, and those of a ratio of rates too.
-func TestTheLimitsOfAFigureHoldTheTruth(t *testing.T) {
+// The limits of a mean and of a ratio of rates have their nominal coverage.
+func TestLimits_Coverage(t *testing.T) {
 	const experiments, level = 2000, 0.95
 	random := rand.New(rand.NewPCG(1, 2))
 	means, ratios, defined := 0, 0, 0
@@ -222,13 +222,13 @@ func TestTheLimitsOfAFigureHoldTheTruth(t *testing.T) {
 		}
 	}
 	if share := float64(means) / experiments; math.Abs(share-level) > 0.02 {
-		t.Errorf("the limits of a mean hold it in %.3f of cases", share)
+		t.Errorf("the limits of a mean cover it in %.3f of cases", share)
 	}
 	if share := float64(ratios) / float64(defined); share < level {
-		t.Errorf("the limits of a ratio of rates hold it in %.3f of %d cases", share, defined)
+		t.Errorf("the limits of a ratio of rates cover it in %.3f of %d cases", share, defined)
 	}
 	if _, _, _, ok := RatioOfRates(0, years, 0, theirYears); ok {
-		t.Error("what never happened has a rate to compare with")
+		t.Error("a rate of 0 has a ratio")
 	}
 	if _, low, high := (Mean{Of: 1, Sum: 3, Squares: 9}).Limits(); !math.IsInf(low, -1) || !math.IsInf(high, 1) {
 		t.Errorf("one value has limits: [%g, %g]", low, high)

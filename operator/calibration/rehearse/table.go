@@ -79,7 +79,7 @@ func Table(tallies []Tally) string {
 	}
 	out.WriteString("\n")
 	for _, y := range tallies {
-		fmt.Fprintf(&out, "* `%s`: %s.\n", y.Year.Name, y.Year.What)
+		fmt.Fprintf(&out, "* `%s`: %s.\n", y.Year.Name, y.Year.Description)
 	}
 	return out.String()
 }

@@ -15,8 +15,8 @@ import (
 // Year is a kind of simulated history. Sizes are logarithms, so 0.01 is one per cent.
 type Year struct {
 	Name string
-	// What is the description in the tables.
-	What string
+	// Description is shown in the tables.
+	Description string
 	// Step is the size of the changes, at random nights and in random directions, and Steps their number.
 	Step  float64
 	Steps int
@@ -46,26 +46,26 @@ type Year struct {
 func Years() []Year {
 	const layout, noisy = 0.003, 5
 	return []Year{
-		{Name: "quiet", What: "nothing changes"},
-		{Name: "layout", Layout: layout, What: "nothing changes but the layout of each build, 0.3 %"},
-		{Name: "drift", Layout: layout, Drift: 0.05, What: "and the machine's speed wanders, 5 %"},
-		{Name: "spikes", Layout: layout, Spike: 0.02, SpikeSize: 0.1, What: "and on one night in fifty the head is slowed down by 10 %"},
-		{Name: "season", Layout: layout, Season: 0.004, What: "and the ratio itself has a season, 0.4 % up and down over 90 nights"},
-		{Name: "heavy", Layout: layout, Shape: fixture.Heavy, What: "and trials have heavy tails"},
-		{Name: "noisy", Layout: layout, Noise: noisy, What: "and trials are five times as noisy"},
-		{Name: "missing", Layout: layout, Missing: 0.2, What: "and one night in five has no point"},
-		{Name: "machines", Layout: layout, Machines: 3, What: "and the machine is replaced three times"},
-		{Name: "ramp", Layout: layout, Ramp: 0.05, What: "and the program gets 5 % slower over the year, a little every night"},
-		{Name: "step-1", Layout: layout, Step: 0.01, Steps: 1, What: "one change of 1 %"},
-		{Name: StepName, Layout: layout, Step: 0.02, Steps: 1, What: "one change of 2 %"},
-		{Name: "step-5", Layout: layout, Step: 0.05, Steps: 1, What: "one change of 5 %"},
-		{Name: "step-2-early", Layout: layout, Step: 0.02, Steps: 1, Early: true, What: "one change of 2 % between the 13th and the 28th night"},
+		{Name: "quiet", Description: "nothing changes"},
+		{Name: "layout", Layout: layout, Description: "nothing changes but the layout of each build, 0.3 %"},
+		{Name: "drift", Layout: layout, Drift: 0.05, Description: "and the machine's speed wanders, 5 %"},
+		{Name: "spikes", Layout: layout, Spike: 0.02, SpikeSize: 0.1, Description: "and on one night in fifty the head is slowed down by 10 %"},
+		{Name: "season", Layout: layout, Season: 0.004, Description: "and the ratio itself has a season, 0.4 % up and down over 90 nights"},
+		{Name: "heavy", Layout: layout, Shape: fixture.Heavy, Description: "and trials have heavy tails"},
+		{Name: "noisy", Layout: layout, Noise: noisy, Description: "and trials are five times as noisy"},
+		{Name: "missing", Layout: layout, Missing: 0.2, Description: "and one night in five has no point"},
+		{Name: "machines", Layout: layout, Machines: 3, Description: "and the machine is replaced three times"},
+		{Name: "ramp", Layout: layout, Ramp: 0.05, Description: "and the program gets 5 % slower over the year, a little every night"},
+		{Name: "step-1", Layout: layout, Step: 0.01, Steps: 1, Description: "one change of 1 %"},
+		{Name: StepName, Layout: layout, Step: 0.02, Steps: 1, Description: "one change of 2 %"},
+		{Name: "step-5", Layout: layout, Step: 0.05, Steps: 1, Description: "one change of 5 %"},
+		{Name: "step-2-early", Layout: layout, Step: 0.02, Steps: 1, Early: true, Description: "one change of 2 % between the 13th and the 28th night"},
 		{Name: "step-5-noisy", Layout: layout, Noise: noisy, Step: 0.05, Steps: 1, Early: true,
-			What: "one change of 5 % between the 13th and the 28th night, where trials are five times as noisy"},
+			Description: "one change of 5 % between the 13th and the 28th night, where trials are five times as noisy"},
 		{Name: MixedName, Layout: layout, Drift: 0.05, Spike: 0.02, SpikeSize: 0.1, Season: 0.004, Missing: 0.1, Shape: fixture.Heavy,
 			Step: 0.02, Steps: 1,
-			What: "one change of 2 % among drift, spikes, season, missing nights and heavy tails"},
-		{Name: "several", Layout: layout, Step: 0.02, Steps: 5, What: "five changes of 2 %"},
+			Description: "one change of 2 % among drift, spikes, season, missing nights and heavy tails"},
+		{Name: "several", Layout: layout, Step: 0.02, Steps: 5, Description: "five changes of 2 %"},
 	}
 }
 

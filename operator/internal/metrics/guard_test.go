@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestWhoMayReadTheMetrics asks a server of the API that knows two tokens, of which one may get /metrics.
-func TestWhoMayReadTheMetrics(t *testing.T) {
+// TestGuard_StatusOfAToken uses a simulated API server with two tokens, one of which may get /metrics.
+func TestGuard_StatusOfAToken(t *testing.T) {
 	var asked []authorizationv1.SubjectAccessReviewSpec
 	away := false
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,16 +65,16 @@ func TestWhoMayReadTheMetrics(t *testing.T) {
 		away                        bool
 		want                        int
 	}{
-		"a token that is allowed reads":         {authorization: "Bearer of-prometheus", want: http.StatusOK},
-		"the scheme is written in any case":     {authorization: "bearer  of-prometheus", want: http.StatusOK},
-		"a token that is known and not allowed": {authorization: "Bearer of-a-tenant", want: http.StatusForbidden},
-		"another path":                          {path: "/debug", authorization: "Bearer of-prometheus", want: http.StatusForbidden},
-		"another method":                        {method: http.MethodPost, authorization: "Bearer of-prometheus", want: http.StatusForbidden},
-		"a token that nobody knows":             {authorization: "Bearer guessed", want: http.StatusUnauthorized},
-		"no token":                              {want: http.StatusUnauthorized},
-		"an empty token":                        {authorization: "Bearer ", want: http.StatusUnauthorized},
-		"a password":                            {authorization: "Basic of-prometheus", want: http.StatusUnauthorized},
-		"an API server that does not answer":    {away: true, authorization: "Bearer of-prometheus", want: http.StatusInternalServerError},
+		"an authorized token":                  {authorization: "Bearer of-prometheus", want: http.StatusOK},
+		"the scheme in lower case":             {authorization: "bearer  of-prometheus", want: http.StatusOK},
+		"a valid token without the permission": {authorization: "Bearer of-a-tenant", want: http.StatusForbidden},
+		"another path":                         {path: "/debug", authorization: "Bearer of-prometheus", want: http.StatusForbidden},
+		"another method":                       {method: http.MethodPost, authorization: "Bearer of-prometheus", want: http.StatusForbidden},
+		"an invalid token":                     {authorization: "Bearer guessed", want: http.StatusUnauthorized},
+		"no token":                             {want: http.StatusUnauthorized},
+		"an empty token":                       {authorization: "Bearer ", want: http.StatusUnauthorized},
+		"a password":                           {authorization: "Basic of-prometheus", want: http.StatusUnauthorized},
+		"an unreachable API server":            {away: true, authorization: "Bearer of-prometheus", want: http.StatusInternalServerError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := served
@@ -102,13 +102,13 @@ func TestWhoMayReadTheMetrics(t *testing.T) {
 	for _, spec := range asked {
 		if spec.UID != "1" || len(spec.Groups) != 1 || !maps.EqualFunc(spec.Extra, map[string]authorizationv1.ExtraValue{"pod": {"p"}},
 			func(a, b authorizationv1.ExtraValue) bool { return len(a) == 1 && a[0] == b[0] }) {
-			t.Errorf("asked for the access of %+v: all that the token says of its user is missing", spec)
+			t.Errorf("asked for the access of %+v without the user's attributes of the token", spec)
 		}
 	}
 }
 
-// Whoever sends requests without end, with tokens that nobody knows, must not keep Prometheus from reading: reviews have one limit for all.
-func TestWhoFloodsTheMetricsKeepsNobodyFromThem(t *testing.T) {
+// A flood of requests with invalid tokens must not delay scrapes, because all reviews share one limit.
+func TestGuard_FloodDoesNotDelayOtherRequests(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if strings.HasSuffix(r.URL.Path, "tokenreviews") {
@@ -154,7 +154,7 @@ func TestWhoFloodsTheMetricsKeepsNobodyFromThem(t *testing.T) {
 	for began := time.Now(); answers[http.StatusTooManyRequests].Load()+answers[http.StatusInternalServerError].Load() == 0; {
 		if time.Since(began) > time.Minute {
 			stop()
-			t.Fatal("a flood of guessed tokens is answered as if there were none")
+			t.Fatal("a flood of invalid tokens is not limited")
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -165,7 +165,7 @@ func TestWhoFloodsTheMetricsKeepsNobodyFromThem(t *testing.T) {
 		}
 	}
 	if status := ask(ctx, "10.0.0.7:2", "guessed"); status == http.StatusOK {
-		t.Errorf("who guesses a token is answered %d", status)
+		t.Errorf("a request with an invalid token has status %d", status)
 	}
 	if failed := answers[http.StatusInternalServerError].Load(); failed > 0 {
 		t.Errorf("%d requests of the flood are errors, each with a line in the log", failed)
@@ -174,25 +174,25 @@ func TestWhoFloodsTheMetricsKeepsNobodyFromThem(t *testing.T) {
 	flood.Wait()
 }
 
-func TestARequestLeavesItsLine(t *testing.T) {
+func TestWaiting_RemovesAFinishedRequest(t *testing.T) {
 	waiting := &lines{of: map[string]*line{}}
 	first, mine := waiting.wait(t.Context(), "a")
 	if !mine {
-		t.Fatal("nobody is before it")
+		t.Fatal("the first request has no turn")
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, mine := waiting.wait(gone, "a"); mine {
-		t.Error("two have their turn")
+		t.Error("two requests of an address are active")
 	}
 	if other, mine := waiting.wait(t.Context(), "b"); !mine {
-		t.Error("another address waits for it")
+		t.Error("a request waits for one of another address")
 	} else {
 		other()
 	}
 	first()
 	if len(waiting.of) > 0 {
-		t.Errorf("%d lines are kept of nobody", len(waiting.of))
+		t.Errorf("%d empty queues are retained", len(waiting.of))
 	}
 }
 

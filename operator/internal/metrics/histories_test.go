@@ -27,7 +27,7 @@ func scheduleOf(name, expression string, suspended bool) *assayv1alpha1.Benchmar
 	}
 }
 
-// shownOf are the samples of some metrics.
+// shownOf returns the samples of some metrics.
 func (w *world) shownOf(prefixes ...string) string {
 	w.t.Helper()
 	var out []string
@@ -72,7 +72,7 @@ func scheduledWorld(t *testing.T) (w *world, clock *testingclock.FakeClock, kept
 
 var measuredAt = began.Add(-time.Hour)
 
-func TestHistoriesAreShownFromTheStore(t *testing.T) {
+func TestHistories_ShownFromTheStore(t *testing.T) {
 	w, clock, kept, changes := scheduledWorld(t)
 	prefixes := []string{"assay_history_", "assay_schedule_"}
 	if shown := w.shownOf(prefixes...); strings.Contains(shown, "assay_history_") {
@@ -98,17 +98,17 @@ func TestHistoriesAreShownFromTheStore(t *testing.T) {
 		t.Errorf("shown are\n%s\nwant\n%s", shown, want)
 	}
 
-	t.Run("as they were while the store is away", func(t *testing.T) {
+	t.Run("unchanged while the store is unreachable", func(t *testing.T) {
 		w.store.away.Store(true)
 		clock.Step(2 * historiesEvery)
 		w.metrics.refresh(t.Context())
-		w.metrics.readHistories(t.Context()) // It answers for a moment, and is away again.
+		w.metrics.readHistories(t.Context()) // It is reachable once, then unreachable again.
 		if shown := w.shownOf(prefixes...); shown != want {
 			t.Errorf("shown are\n%s", shown)
 		}
 		w.store.away.Store(false)
 	})
-	t.Run("and a decision of a person some minutes later", func(t *testing.T) {
+	t.Run("a person's decision is shown minutes later", func(t *testing.T) {
 		changes.Changes[0].State = change.Accepted
 		if _, err := kept.Update(t.Context(), func(change.Book) (change.Book, error) { return changes, nil }); err != nil {
 			t.Fatal(err)
@@ -122,12 +122,12 @@ func TestHistoriesAreShownFromTheStore(t *testing.T) {
 		w.metrics.readHistories(t.Context())
 		w.scrape(false)
 		if now := w.store.asked.Load(); now != asked {
-			t.Errorf("the store is asked %d times before it is time", now-asked)
+			t.Errorf("the store has %d requests before the next read is due", now-asked)
 		}
 	})
 }
 
-// weighed is a store that notes how much memory is in use when a series is read.
+// weighed is a store that records the memory in use when a series is read.
 type weighed struct {
 	store.Store
 	most uint64
@@ -143,8 +143,8 @@ func (w *weighed) Get(ctx context.Context, key string) ([]byte, error) {
 	return w.Store.Get(ctx, key)
 }
 
-// A namespace may have many series of many points, and the operator shows when the newest was measured.
-func TestAHistoryIsReadASeriesAtATime(t *testing.T) {
+// A namespace may have many series with many points, of which the operator shows only the time of the newest.
+func TestHistories_OneSeriesInMemoryAtATime(t *testing.T) {
 	w := newWorld(t, DefaultSettings)
 	s := &weighed{Store: w.store}
 	kept := archive.Open(store.WithPrefix(s, archive.Prefix("team")))
@@ -171,13 +171,13 @@ func TestAHistoryIsReadASeriesAtATime(t *testing.T) {
 		t.Fatalf("%+v, %v", read, err)
 	}
 	held := int64(s.most) - int64(before.HeapAlloc)
-	if t.Logf("%d KiB are held", held>>10); held > 5<<20 {
-		t.Errorf("%d MiB are held of %d series", held>>20, count)
+	if t.Logf("%d KiB are retained", held>>10); held > 5<<20 {
+		t.Errorf("%d MiB are retained for %d series", held>>20, count)
 	}
 }
 
-// What nobody is shown of a book of changes, which may have megabytes in each namespace, is not kept.
-func TestOfABookNothingIsKeptButWhatIsShown(t *testing.T) {
+// Parts of a book of changes that are not shown are not retained, because a book may have megabytes in each namespace.
+func TestHistories_OnlyShownPartsOfABookAreRetained(t *testing.T) {
 	w, _, kept, _ := scheduledWorld(t)
 	var book change.Book
 	for i := range 5000 {
@@ -192,7 +192,7 @@ func TestOfABookNothingIsKeptButWhatIsShown(t *testing.T) {
 	book = change.Book{}
 	in := func() uint64 {
 		runtime.GC()
-		runtime.GC() // What pools had is gone after the second.
+		runtime.GC() // The second collection empties pools.
 		var now runtime.MemStats
 		runtime.ReadMemStats(&now)
 		return now.HeapAlloc
@@ -203,7 +203,7 @@ func TestOfABookNothingIsKeptButWhatIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if more := int64(in()) - int64(before); more > 1<<20 {
-		t.Errorf("%d KiB are kept", more>>10)
+		t.Errorf("%d KiB are retained", more>>10)
 	}
 	first, last := openChange{"change-4900", "regression"}, openChange{"change-4999", "improvement"}
 	if len(read.open) != maxOpenChanges || read.open[0] != first || read.open[maxOpenChanges-1] != last ||
@@ -212,8 +212,8 @@ func TestOfABookNothingIsKeptButWhatIsShown(t *testing.T) {
 	}
 }
 
-// A scrape with more series than Prometheus takes fails as a whole, and with it the alerts of everybody.
-func TestWhoMakesThousandsOfSchedulesHidesNobodys(t *testing.T) {
+// Prometheus rejects a scrape with too many series as a whole, and with it the alerts of all namespaces.
+func TestHistories_ManySchedulesHideNoOthers(t *testing.T) {
 	w, _, _, _ := scheduledWorld(t)
 	of := func(namespace, name, series string, made time.Time) {
 		t.Helper()

@@ -26,22 +26,22 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Whoever has the key of a namespace's ledger can write an analysis of its own. It may lie about that namespace's runs.
+// The holder of the key of a namespace's ledger can write arbitrary analyses, which may affect only the metrics of that namespace's runs.
 
-// runIn is one that goes on, in a namespace.
+// runIn returns an active run in a namespace.
 func runIn(namespace, name string, created time.Time) *assayv1alpha1.BenchmarkRun {
 	run := waiting(name, created)
 	run.Namespace, run.UID = namespace, types.UID(namespace+"/"+name)
 	return run
 }
 
-// says lets the operator read an analysis of a run.
+// says writes an analysis of a run for the operator to read.
 func (w *world) says(run *assayv1alpha1.BenchmarkRun, result *analysis.Analysis) {
 	m := &measured{run, &experiment.Experiment{}, result}
 	w.metrics.Observed(m.world())
 }
 
-// usage is that of a node, with all kinds of noise, of which the newest reading is a value.
+// usage returns the usage of a node with all noise readings, the newest of which has this value.
 func usage(node string, newest time.Time, value float64) analysis.NodeUsage {
 	out := analysis.NodeUsage{Node: node, Trials: 1, Newest: newest}
 	for _, kind := range noise.Kinds {
@@ -51,7 +51,7 @@ func usage(node string, newest time.Time, value float64) analysis.NodeUsage {
 	return out
 }
 
-func TestWhichNodesAnAnalysisCanSpeakOf(t *testing.T) {
+func TestNoise_ReadingsOfUntrustedAnalyses(t *testing.T) {
 	clock := func(ahead float64, u analysis.NodeUsage) analysis.NodeUsage {
 		u.Clock = &analysis.NodeClock{AheadSeconds: ahead}
 		return u
@@ -63,32 +63,32 @@ func TestWhichNodesAnAnalysisCanSpeakOf(t *testing.T) {
 	}
 	cases := map[string]struct {
 		claims []claim
-		// want is the newest reading shown of node-a, and absent that there is none.
+		// want is the newest reading shown of node-a; empty if none is shown.
 		want string
 	}{
-		"a node that the cluster has is shown": {[]claim{{false, usage("node-a", began, 0.1)}}, "0.1"},
-		"a node that it does not have is not":  {[]claim{{false, usage("node-z", began, 0.1)}}, ""},
-		"of two the newer one is shown": {
+		"a node of the cluster is shown": {[]claim{{false, usage("node-a", began, 0.1)}}, "0.1"},
+		"an unknown node is not shown":   {[]claim{{false, usage("node-z", began, 0.1)}}, ""},
+		"the newer one of two readings is shown": {
 			[]claim{{false, usage("node-a", began, 0.1)}, {false, usage("node-a", began.Add(time.Second), 0.2)}},
 			"0.2",
 		},
-		"a trial that is still to come is made up": {
+		"a trial in the future is ignored": {
 			[]claim{{false, usage("node-a", began, 0.1)}, {false, usage("node-a", far, 0.2)}},
 			"0.1",
 		},
-		"also where nobody else speaks of the node":  {[]claim{{false, usage("node-a", far, 0.2)}}, ""},
-		"a clock that is a little ahead is believed": {[]claim{{false, usage("node-a", began.Add(time.Minute), 0.2)}}, "0.2"},
-		"and one that is far ahead, as its reading says": {
+		"a trial in the future is ignored without other readings": {[]claim{{false, usage("node-a", far, 0.2)}}, ""},
+		"a clock slightly ahead is accepted":                      {[]claim{{false, usage("node-a", began.Add(time.Minute), 0.2)}}, "0.2"},
+		"a clock far ahead is accepted with its offset reading": {
 			[]claim{{false, clock(86400, usage("node-a", began.Add(24*time.Hour), 0.2))}},
 			"0.2",
 		},
-		"which makes its trials no newer": {
+		"a clock far ahead does not make a reading newer": {
 			[]claim{{false, clock(7200, usage("node-a", began.Add(time.Hour), 0.2))}, {false, usage("node-a", began, 0.1)}},
 			"0.1",
 		},
-		"a clock that nothing is far enough behind": {[]claim{{false, clock(-1e300, usage("node-a", began, 0.2))}}, ""},
-		"one that is not finite":                    {[]claim{{false, clock(math.NaN(), usage("node-a", began, 0.2))}}, ""},
-		"who was seen to hold the node comes before who says": {
+		"an impossible clock offset is ignored":        {[]claim{{false, clock(-1e300, usage("node-a", began, 0.2))}}, ""},
+		"a clock offset that is not finite is ignored": {[]claim{{false, clock(math.NaN(), usage("node-a", began, 0.2))}}, ""},
+		"a run with an observed lease precedes a claim": {
 			[]claim{{true, usage("node-a", began, 0.1)}, {false, usage("node-a", began.Add(time.Second), 0.2)}},
 			"0.1",
 		},
@@ -103,7 +103,7 @@ func TestWhichNodesAnAnalysisCanSpeakOf(t *testing.T) {
 				}
 				must(t, w.client.Create(t.Context(), run))
 				w.says(run, &analysis.Analysis{Usage: &analysis.Usage{Nodes: []analysis.NodeUsage{claim.usage}}})
-				// It gave the node back, and is not asked again.
+				// The run released the node, and is not observed again.
 				run.Status.Leases = nil
 				w.metrics.Observed((&measured{run, nil, nil}).world())
 			}
@@ -118,8 +118,8 @@ func TestWhichNodesAnAnalysisCanSpeakOf(t *testing.T) {
 	}
 }
 
-// Ten runs of a thousand nodes each were 390,000 series, and the operator has 256 MiB.
-func TestNodesThatAreMadeUpTakeNoRoom(t *testing.T) {
+// Ten runs with a thousand nodes each would be 390,000 series, and the operator has 256 MiB.
+func TestNoise_UnknownNodesTakeNoMemory(t *testing.T) {
 	w := newWorld(t, DefaultSettings, node("node-a", true))
 	before := heap(t)
 	for i := range catalog.Runs {
@@ -133,14 +133,14 @@ func TestNodesThatAreMadeUpTakeNoRoom(t *testing.T) {
 	}
 	const most = 48 << 20
 	if grown := heap(t) - before; grown > most {
-		t.Errorf("what is kept takes %d MiB, want at most %d", grown>>20, most>>20)
+		t.Errorf("the retained analyses take %d MiB, want at most %d", grown>>20, most>>20)
 	}
 	if got := w.with("assay_node_noise"); len(got) > 5*len(noise.Kinds)+2 {
 		t.Errorf("%d series of the noise of one node", len(got))
 	}
 }
 
-func TestCountersHaveOnlyLabelsOfOurs(t *testing.T) {
+func TestCounters_UnknownLabelValuesAreOther(t *testing.T) {
 	w, m := newWorld(t, DefaultSettings), newRun(t, "scan")
 	m.result.Trials = analysis.Trials{Used: -1, Failed: 3}
 	m.result.Gates = nil
@@ -172,8 +172,8 @@ func TestCountersHaveOnlyLabelsOfOurs(t *testing.T) {
 	}
 }
 
-// Of two results of one gate the first may lack what the second has, by which the bound of both has the same labels.
-func TestASeriesIsShownOnceWhateverItsNeighboursAre(t *testing.T) {
+// The first of two results of a gate may lack a field of the second, so that both bounds have equal labels.
+func TestScrape_RepeatedGateIsShownOnce(t *testing.T) {
 	w, run := newWorld(t, DefaultSettings), runIn("team", "scan", began)
 	must(t, w.client.Create(t.Context(), run))
 	gate := analysis.GateResult{Gate: "g", Candidate: "c", Op: experiment.RatioAtLeast, Bound: ptr.To(1.5), Severity: experiment.Blocking,
@@ -189,7 +189,7 @@ func TestASeriesIsShownOnceWhateverItsNeighboursAre(t *testing.T) {
 	}
 }
 
-func TestWhichRunsAreShownFirst(t *testing.T) {
+func TestRank_OrderOfRuns(t *testing.T) {
 	ended := func(run *assayv1alpha1.BenchmarkRun) *assayv1alpha1.BenchmarkRun {
 		run.Status.CompletionTime = ptr.To(run.CreationTimestamp)
 		return run
@@ -199,12 +199,12 @@ func TestWhichRunsAreShownFirst(t *testing.T) {
 		runs []*assayv1alpha1.BenchmarkRun
 		want []string
 	}{
-		"the newer one comes first": {
+		"a newer run precedes an older one": {
 			[]*assayv1alpha1.BenchmarkRun{runIn("a", "old", at(0)), runIn("a", "new", at(1))}, []string{"a/new", "a/old"}},
-		"one that goes on comes before one that ended": {
+		"an active run precedes a finished one": {
 			[]*assayv1alpha1.BenchmarkRun{ended(runIn("a", "over", at(9))), runIn("a", "old", at(0)), runIn("a", "new", at(1))},
 			[]string{"a/new", "a/old", "a/over"}},
-		"namespaces take turns, however many runs one has": {
+		"namespaces alternate, independent of their numbers of runs": {
 			[]*assayv1alpha1.BenchmarkRun{runIn("a", "1", at(6)), runIn("a", "2", at(5)), runIn("a", "3", at(4)), runIn("b", "1", at(1)),
 				runIn("b", "2", at(0)), ended(runIn("c", "1", at(9)))},
 			[]string{"a/1", "b/1", "c/1", "a/2", "b/2", "a/3"}},
@@ -223,7 +223,7 @@ func TestWhichRunsAreShownFirst(t *testing.T) {
 			}
 		})
 	}
-	t.Run("who has any number of runs does not hide another's", func(t *testing.T) {
+	t.Run("many runs of a namespace do not hide another one's", func(t *testing.T) {
 		var objects []client.Object
 		for i := range 3 * catalog.Runs {
 			objects = append(objects, runIn("team", fmt.Sprint("held-", i), at(60+i)))
@@ -238,8 +238,8 @@ func TestWhichRunsAreShownFirst(t *testing.T) {
 	})
 }
 
-// What is kept is bounded between two looks at which runs to show, too: an operator that begins sees all runs within seconds.
-func TestWhatIsKeptOfRunsThatAreNotShown(t *testing.T) {
+// Memory is bounded between two updates of the shown runs, too, because a new operator reads all runs within seconds.
+func TestFindings_OfRunsNotShownAreNotRetained(t *testing.T) {
 	const runs = 4
 	w := newWorld(t, Settings{Runs: runs, SeriesPerRun: 10}, runIn("lab", "shown", began))
 	w.metrics.refresh(t.Context())
@@ -248,14 +248,14 @@ func TestWhatIsKeptOfRunsThatAreNotShown(t *testing.T) {
 	}
 	w.says(runIn("lab", "shown", began), &analysis.Analysis{ValidBlocks: 7})
 	if got := len(w.metrics.shown); got > 2*runs+1 {
-		t.Errorf("the findings of %d runs are kept", got)
+		t.Errorf("the findings of %d runs are retained", got)
 	}
 	if got := w.with("assay_run_valid_blocks{", `namespace="lab"`, " 7"); len(got) != 1 {
-		t.Errorf("of the run that is shown there is %q", got)
+		t.Errorf("the shown run has %q", got)
 	}
 }
 
-// dice makes analyses that no program of ours would, of few names, so that many are there twice.
+// dice generates arbitrary analyses with few distinct names, so that many names repeat.
 type dice struct{ *rand.Rand }
 
 func (d dice) name() string {
@@ -288,7 +288,7 @@ func (d dice) perhaps() *analysis.Estimate {
 	return ptr.To(d.estimate())
 }
 
-// most is how many elements a list has at most.
+// most is the maximum number of elements of a list.
 func (d dice) analysis(most int) *analysis.Analysis {
 	out := &analysis.Analysis{Wave: d.count(), Evidence: fmt.Sprint(d.Uint64()), Verdict: experiment.Verdict(d.name()), Best: d.name(),
 		ValidBlocks: d.count(), RelativeHalfWidth: d.pointer(), Warnings: make([]string, d.IntN(most)),
@@ -326,13 +326,13 @@ func (d dice) analysis(most int) *analysis.Analysis {
 	return out
 }
 
-// Whatever is written as the analyses of several runs, a scrape is answered, and has no more series and bytes than it may: also what
-// analysis.Parse refuses is given to the collector here.
-func TestAScrapeSurvivesWhateverAnalysesSay(t *testing.T) {
+// Arbitrary analyses of several runs, including those that analysis.Parse rejects, must not fail a scrape or exceed the limits of series
+// and bytes.
+func TestScrape_ArbitraryAnalysesStayWithinLimits(t *testing.T) {
 	const (
 		runs, perRun = 5, 300
 		ofNodes      = 2 * (6 + 5*7)
-		// ofRun are those that every run has, with its reasons.
+		// ofRun is the number of series that every run has, with its reasons.
 		ofRun      = 40 + mostReasons
 		mostSeries = runs*(perRun+ofRun) + ofNodes + 100
 		mostBytes  = mostSeries * 14 * mostLabel
@@ -377,7 +377,7 @@ func TestAScrapeSurvivesWhateverAnalysesSay(t *testing.T) {
 	}
 }
 
-// counting counts what is written.
+// counting counts the written bytes.
 type counting struct{ bytes int }
 
 func (c *counting) Write(p []byte) (int, error) {
@@ -385,8 +385,8 @@ func (c *counting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The names of an analysis are kept only as far as they are shown.
-func TestWhatIsKeptOfLongNames(t *testing.T) {
+// Names of an analysis are truncated to their displayed length.
+func TestFindings_LongNamesAreTruncated(t *testing.T) {
 	w := newWorld(t, DefaultSettings)
 	for i := range 20 {
 		run := runIn("team", fmt.Sprint("scan-", i), began)
@@ -399,12 +399,12 @@ func TestWhatIsKeptOfLongNames(t *testing.T) {
 	}
 	for uid, shown := range w.metrics.shown {
 		if len(shown.evidence) > mostLabel {
-			t.Errorf("%s: %d bytes are kept of what identifies the evidence", uid, len(shown.evidence))
+			t.Errorf("%s: %d bytes are retained for the identity of the evidence", uid, len(shown.evidence))
 		}
 	}
 }
 
-func TestAValueOfAnAxisIsShownIfItIsANumber(t *testing.T) {
+func TestFind_OnlyNumericAxisValuesAreShown(t *testing.T) {
 	huge := strings.Repeat("9", 400)
 	for text, want := range map[string]*float64{
 		"8": ptr.To(8.0), "0.5": ptr.To(0.5), "1e-3": ptr.To(0.001), "64Ki": ptr.To(65536.0), "loop": nil, "": nil, "NaN": nil, "+Inf": nil,

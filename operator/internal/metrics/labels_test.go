@@ -14,15 +14,15 @@ import (
 	"assay.dev/assay/operator/internal/noise"
 )
 
-// A run's analysis is written by whoever measures, and a scrape with one series twice fails as a whole.
-func TestALabelIsNeverLongerThanItsBound(t *testing.T) {
+// An analysis is untrusted, and a scrape with a duplicate series fails as a whole.
+func TestLabels_LengthIsLimited(t *testing.T) {
 	long := strings.Repeat("é", 5<<20)
 	b := newBuilder("team", "scan", 100)
 	for _, phase := range []string{long, long + "x", "x" + long + "x", long + "y" + long, long} {
 		b.row([]part{{"assay_phase_seconds", ptr.To(0.5)}}, "point", "arm", phase)
 	}
 	if len(b.results) != 4 {
-		t.Errorf("%d series, want those of the four texts, wherever they differ", len(b.results))
+		t.Errorf("%d series, want one for each of the four texts", len(b.results))
 	}
 	for _, sample := range b.results {
 		for _, label := range sample.labels {
@@ -36,13 +36,13 @@ func TestALabelIsNeverLongerThanItsBound(t *testing.T) {
 	}
 }
 
-// onlyThese collects what a function sends.
+// onlyThese collects the metrics that a function sends.
 type onlyThese func(chan<- prometheus.Metric)
 
 func (onlyThese) Describe(chan<- *prometheus.Desc)       {}
 func (c onlyThese) Collect(out chan<- prometheus.Metric) { c(out) }
 
-func TestAScrapeSurvivesWhateverTheUsageOfAnAnalysisSays(t *testing.T) {
+func TestScrape_ArbitraryUsageStaysWithinLimits(t *testing.T) {
 	long := strings.Repeat("n", 10<<20)
 	reasons, nodes, cluster := map[analysis.Reason]int{}, []analysis.NodeUsage{}, map[string]bool{"a": true, long: true, short(long): true}
 	for i := range 20_000 {
@@ -58,9 +58,9 @@ func TestAScrapeSurvivesWhateverTheUsageOfAnAnalysisSays(t *testing.T) {
 		"any number of nodes":               {Nodes: nodes},
 		"a node with a name of 10 MB":       {Nodes: []analysis.NodeUsage{{Node: long}}},
 		"nodes that differ in their middle": {Nodes: []analysis.NodeUsage{{Node: long + "x" + long}, {Node: long + "y" + long}}},
-		"a kind of noise twice": {Nodes: []analysis.NodeUsage{{Node: "a", Noise: []analysis.NodeNoise{
+		"a repeated kind of noise": {Nodes: []analysis.NodeUsage{{Node: "a", Noise: []analysis.NodeNoise{
 			{Kind: noise.Steal, Newest: value}, {Kind: noise.Steal, Newest: value}}}}},
-		"a kind of noise that is none": {Nodes: []analysis.NodeUsage{{Node: "a", Noise: []analysis.NodeNoise{{Kind: noise.Kind(long)}}}}},
+		"an unknown kind of noise": {Nodes: []analysis.NodeUsage{{Node: "a", Noise: []analysis.NodeNoise{{Kind: noise.Kind(long)}}}}},
 	} {
 		found := find(&assayv1alpha1.BenchmarkRun{}, &experiment.Experiment{}, &analysis.Analysis{Usage: &usage}, 100)
 		registry := prometheus.NewPedanticRegistry()

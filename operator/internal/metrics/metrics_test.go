@@ -34,7 +34,7 @@ import (
 	"assay.dev/assay/operator/test/golden"
 )
 
-// busy is a cluster in which everything that has a metric has happened.
+// busy returns a cluster in which every metric has a sample.
 func busy(t *testing.T) *world {
 	t.Helper()
 	m, next := newRun(t, "scan"), waiting("next", began.Add(2*time.Hour))
@@ -55,7 +55,7 @@ func busy(t *testing.T) *world {
 	return w
 }
 
-// searched is a cluster with a run that searches.
+// searched returns a cluster with a run that searches.
 func searched(t *testing.T) *world {
 	t.Helper()
 	exp, err := fixture.PairExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec) {
@@ -75,13 +75,13 @@ func searched(t *testing.T) *world {
 	return w
 }
 
-func TestWhatAScrapeShows(t *testing.T) {
+func TestScrape_GoldenFile(t *testing.T) {
 	golden.Check(t, "testdata/scrape.golden", busy(t).scrape(true))
 }
 
-func TestEveryMetricIsAsTheCatalogSays(t *testing.T) {
+func TestScrape_MetricsMatchTheCatalog(t *testing.T) {
 	seen := map[string]bool{}
-	// One of the worlds leaves series out, so that this is shown too.
+	// One of the worlds omits series, so that the metric of omitted series has a sample.
 	full := searched(t)
 	bounded := searched(t)
 	bounded.metrics.settings.SeriesPerRun = 3
@@ -105,11 +105,11 @@ func TestEveryMetricIsAsTheCatalogSays(t *testing.T) {
 			described := catalog.Find(family.GetName())
 			seen[described.Name] = true
 			if kind := strings.ToLower(family.GetType().String()); kind != string(described.Type) {
-				t.Errorf("%s is a %s and the catalog says %s", described.Name, kind, described.Type)
+				t.Errorf("%s is a %s, but a %s in the catalog", described.Name, kind, described.Type)
 			}
 			for _, metric := range family.GetMetric() {
 				if got, want := names(metric), slices.Sorted(slices.Values(described.Labels)); !slices.Equal(got, want) {
-					t.Errorf("%s has labels %v and the catalog says %v", described.Name, got, want)
+					t.Errorf("%s has labels %v, but %v in the catalog", described.Name, got, want)
 				}
 			}
 		}
@@ -117,7 +117,7 @@ func TestEveryMetricIsAsTheCatalogSays(t *testing.T) {
 	for _, group := range catalog.Groups {
 		for _, metric := range group.Metrics {
 			if !seen[metric.Name] {
-				t.Errorf("%s is in the catalog and nothing shows it", metric.Name)
+				t.Errorf("%s is in the catalog, but in no scrape", metric.Name)
 			}
 		}
 	}
@@ -131,15 +131,15 @@ func names(metric *dto.Metric) []string {
 	return out
 }
 
-func TestTheReferenceIsTheCatalog(t *testing.T) {
+func TestCatalog_ReferenceIsCurrent(t *testing.T) {
 	written, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "metrics.md"))
 	must(t, err)
 	if diff := cmp.Diff(catalog.Markdown(), string(written)); diff != "" {
-		t.Errorf("docs/reference/metrics.md is not what the catalog says; run make generate (-catalog +file):\n%s", diff)
+		t.Errorf("docs/reference/metrics.md differs from the catalog; run make generate (-catalog +file):\n%s", diff)
 	}
 }
 
-func TestWhoDoesNotLeadShowsNothingOfRuns(t *testing.T) {
+func TestScrape_FollowerShowsNoRuns(t *testing.T) {
 	w := busy(t)
 	w.metrics.leading.Store(false)
 	for line := range strings.Lines(w.scrape(false)) {
@@ -149,15 +149,15 @@ func TestWhoDoesNotLeadShowsNothingOfRuns(t *testing.T) {
 	}
 }
 
-func TestAScrapeAsksNoStore(t *testing.T) {
+func TestScrape_DoesNotAccessTheStore(t *testing.T) {
 	w := busy(t)
 	w.store.asked.Store(0)
 	if w.scrape(false) == "" || w.store.asked.Load() != 0 {
-		t.Errorf("the store was asked %d times", w.store.asked.Load())
+		t.Errorf("the store had %d requests", w.store.asked.Load())
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestScrape_Limits(t *testing.T) {
 	runs := func(count int) []*measured {
 		var out []*measured
 		for i := range count {
@@ -175,13 +175,13 @@ func TestBounds(t *testing.T) {
 		}
 		return w
 	}
-	t.Run("the newest runs are shown, and the others counted", func(t *testing.T) {
+	t.Run("the newest runs are shown, and the omitted ones counted", func(t *testing.T) {
 		w := show(Settings{Runs: 2, SeriesPerRun: 1000}, runs(3))
 		if got := len(w.with(`run="run-0"`)); got != 0 {
 			t.Errorf("%d series of the oldest run", got)
 		}
 		if len(w.with("assay_comparison_ratio", `run="run-1"`)) == 0 || len(w.with("assay_comparison_ratio", `run="run-2"`)) == 0 {
-			t.Error("the newer ones are not shown")
+			t.Error("the newer runs are not shown")
 		}
 		if got := w.with("assay_metrics_left_out_runs", " 1"); len(got) != 1 {
 			t.Errorf("left out: %v", w.with("assay_metrics_left_out_runs"))
@@ -190,7 +190,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("runs are %v", w.with("assay_runs{"))
 		}
 	})
-	t.Run("of one run what decides stays, and the rest is counted", func(t *testing.T) {
+	t.Run("deciding series of a run are shown, and the omitted ones counted", func(t *testing.T) {
 		const limit = 30
 		all := len(find(newRun(t, "x").run, newRun(t, "x").exp, newRun(t, "x").result, 100000).results)
 		w := show(Settings{Runs: 2, SeriesPerRun: limit}, runs(1))
@@ -199,13 +199,13 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%d series", results)
 		}
 		if len(w.with("assay_gate_outcome")) == 0 || len(w.with("assay_phase_seconds")) != 0 {
-			t.Errorf("not what decides is left")
+			t.Errorf("the deciding series are omitted")
 		}
 		if got := w.with("assay_metrics_left_out_series", fmt.Sprintf(" %d", all-results)); len(got) != 1 {
 			t.Errorf("left out: %v of %d", w.with("assay_metrics_left_out_series"), all)
 		}
 	})
-	t.Run("of all runs the newest have results", func(t *testing.T) {
+	t.Run("the newest runs have results", func(t *testing.T) {
 		m, out := newRun(t, "x"), make(chan prometheus.Metric, 1000)
 		built := find(m.run, m.exp, m.result, 1000)
 		if left := collectRun(m.run, built, len(built.results), newScrape(out)); left != 0 {
@@ -216,26 +216,26 @@ func TestBounds(t *testing.T) {
 			t.Errorf("room for %d is left", left)
 		}
 		if without := len(out) - with; without != with-len(built.results)+1 {
-			t.Errorf("%d series with results and %d without, of which one counts what was left out", with, without)
+			t.Errorf("%d series with results and %d without, one of which counts omitted series", with, without)
 		}
 	})
 }
 
-func TestARunThatIsDeletedDisappears(t *testing.T) {
+func TestScrape_DeletedRunIsRemoved(t *testing.T) {
 	w := busy(t)
 	var run assayv1alpha1.BenchmarkRun
 	run.Namespace, run.Name = "lab", "scan"
 	must(t, w.client.Delete(t.Context(), &run))
 	if got := w.with(`run="scan"`, "assay_r"); len(got) != 0 {
-		t.Errorf("still there: %q", got)
+		t.Errorf("series of the deleted run: %q", got)
 	}
 	w.metrics.refresh(t.Context())
 	if len(w.metrics.shown) != 0 {
-		t.Error("its findings are still kept")
+		t.Error("findings of the deleted run are retained")
 	}
 }
 
-func TestAnOperatorThatBeginsReadsWhatEnded(t *testing.T) {
+func TestFindings_NewLeaderReadsFinishedRuns(t *testing.T) {
 	m, empty := newRun(t, "scan"), waiting("empty", began)
 	empty.Status.Phase, empty.Status.Wave = assayv1alpha1.PhaseFailed, ptr.To[int32](0)
 	empty.Status.Queue, empty.Status.CompletionTime = nil, ptr.To(metav1.NewTime(began))
@@ -245,20 +245,20 @@ func TestAnOperatorThatBeginsReadsWhatEnded(t *testing.T) {
 	w.store.away.Store(true)
 	w.metrics.refresh(t.Context())
 	if up, unread := w.with("assay_ledger_up 0"), w.with("assay_metrics_unread_analyses 2"); len(up) != 1 || len(unread) != 1 {
-		t.Errorf("with the store away: %v", w.with("assay_ledger_up", ""))
+		t.Errorf("with an unreachable store: %v", w.with("assay_ledger_up", ""))
 	}
 	w.store.away.Store(false)
 	w.metrics.refresh(t.Context())
 	if up, unread := w.with("assay_ledger_up 1"), w.with("assay_metrics_unread_analyses 0"); len(up) != 1 || len(unread) != 1 {
-		t.Errorf("with the store back: %v %v", w.with("assay_ledger_up"), w.with("assay_metrics_unread"))
+		t.Errorf("with a reachable store: %v %v", w.with("assay_ledger_up"), w.with("assay_metrics_unread"))
 	}
 	results := w.with(`run="scan"`, "assay_result_estimate")
 
-	// What it shows is what an operator shows that saw the run end.
+	// It shows the same series as an operator that observed the end of the run.
 	w.restart(DefaultSettings)
 	w.metrics.Observed(m.world())
 	if seen := w.with(`run="scan"`, "assay_result_estimate"); !slices.Equal(results, seen) || len(seen) == 0 {
-		t.Errorf("read again: %d series, seen: %d", len(results), len(seen))
+		t.Errorf("after a restart: %d series, before: %d", len(results), len(seen))
 	}
 
 	w.restart(DefaultSettings)
@@ -266,11 +266,11 @@ func TestAnOperatorThatBeginsReadsWhatEnded(t *testing.T) {
 	w.store.asked.Store(0)
 	w.metrics.refresh(t.Context())
 	if asked := w.store.asked.Load(); asked != 1 {
-		t.Errorf("with nothing new the store was asked %d times, want once, whether it is there", asked)
+		t.Errorf("without changes the store had %d requests, want only the health check", asked)
 	}
 }
 
-func TestALedgerThatIsDamagedIsCounted(t *testing.T) {
+func TestFindings_DamagedLedgerIsCounted(t *testing.T) {
 	m := newRun(t, "scan")
 	w := newWorld(t, DefaultSettings, m.run)
 	m.write(t, w.store)
@@ -281,14 +281,14 @@ func TestALedgerThatIsDamagedIsCounted(t *testing.T) {
 	}
 }
 
-// Whoever measures may leave an analysis in every ledger that is refused.
-func TestAnalysesThatAreRefusedAreNotReadEveryTime(t *testing.T) {
+// An untrusted program may leave a rejected analysis in every ledger.
+func TestFindings_RefusedAnalysisIsReadRarely(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		raw         string
 		least, most int
 	}{
-		"one that is no JSON":          {"{", 2, 6},
-		"one that none of ours can be": {`{"verdict": "Banana"}`, 2, 6},
+		"invalid JSON":       {"{", 2, 6},
+		"an invalid verdict": {`{"verdict": "Banana"}`, 2, 6},
 	} {
 		m := newRun(t, "scan")
 		w := newWorld(t, DefaultSettings, m.run)
@@ -313,13 +313,13 @@ func TestAnalysesThatAreRefusedAreNotReadEveryTime(t *testing.T) {
 		m.write(t, w.store)
 		now.Step(ledger.RefusedMost)
 		if w.metrics.refresh(t.Context()); len(w.with("assay_metrics_unread_analyses 0")) != 1 || len(w.metrics.refused) > 0 {
-			t.Errorf("%s: it was made again, and is not shown", sentence)
+			t.Errorf("%s: the corrected analysis is not shown", sentence)
 		}
 	}
 }
 
-// A store that fails while analyses are read is no reason to wait: what was not read is read as soon as it answers.
-func TestAStoreThatFailsMakesNoAnalysisWait(t *testing.T) {
+// A store that fails during reads causes no backoff of analyses; they are read as soon as it answers.
+func TestFindings_FailedReadIsRetriedAtOnce(t *testing.T) {
 	m := newRun(t, "scan")
 	w := newWorld(t, DefaultSettings, m.run)
 	m.write(t, w.store)
@@ -331,16 +331,16 @@ func TestAStoreThatFailsMakesNoAnalysisWait(t *testing.T) {
 	}
 	w.metrics.from.Store = healthy
 	if w.metrics.refresh(t.Context()); len(w.with("assay_metrics_unread_analyses 0")) != 1 {
-		t.Error("the store answers, and the analysis is not read")
+		t.Error("the store answers, but the analysis is not read")
 	}
 }
 
-// failing answers whether it is there, and nothing else.
+// failing answers health checks only.
 type failing struct{ store.Store }
 
 func (failing) Get(context.Context, string) ([]byte, error) { return nil, store.ErrUnreachable }
 
-func TestAnotherAnalysisReplacesTheFirst(t *testing.T) {
+func TestFindings_NewAnalysisReplacesTheOld(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
 	m.result.Wave, m.result.Ratios = 1, m.result.Ratios[:1]
 	w.metrics.Observed(m.world())
@@ -349,7 +349,7 @@ func TestAnotherAnalysisReplacesTheFirst(t *testing.T) {
 	}
 }
 
-func TestASeriesThatIsThereTwiceIsShownOnce(t *testing.T) {
+func TestScrape_DuplicateSeriesIsShownOnce(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
 	m.result.Wave = 1
 	m.result.Ratios = append(m.result.Ratios, m.result.Ratios...)
@@ -361,7 +361,7 @@ func TestASeriesThatIsThereTwiceIsShownOnce(t *testing.T) {
 	}
 }
 
-func TestAGateThatCouldNotBeJudgedHasNoFigure(t *testing.T) {
+func TestScrape_UnjudgedGateHasNoEstimate(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
 	m.result.Wave = 1
 	m.result.Gates = []analysis.GateResult{{
@@ -370,7 +370,7 @@ func TestAGateThatCouldNotBeJudgedHasNoFigure(t *testing.T) {
 	}}
 	w.metrics.Observed(m.world())
 	if got := w.with("assay_gate_estimate{"); len(got) != 0 {
-		t.Errorf("it has one: %q", got)
+		t.Errorf("estimate: %q", got)
 	}
 	if bound, outcome := w.with("assay_gate_bound{", " 0.02"), w.with("assay_gate_outcome{", `outcome="Invalid"`); len(bound) != 1 ||
 		len(outcome) != 1 {
@@ -378,10 +378,10 @@ func TestAGateThatCouldNotBeJudgedHasNoFigure(t *testing.T) {
 	}
 }
 
-func TestARunThatEndedIsCountedOnce(t *testing.T) {
+func TestCounters_FinishedRunIsCountedOnce(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
 	trials, gates := w.with("assay_trials_finished_total"), w.with("assay_gates_judged_total")
-	// Its node is given back after it ended, which is a status more.
+	// Its node is released after the end, which is another status update.
 	after := m.run.Status.DeepCopy()
 	m.run.Status.Leases = []assayv1alpha1.LeaseStatus{{Node: "node-a", Token: 1}}
 	w.metrics.Reported(m.world(), after)
@@ -399,14 +399,14 @@ func TestARunThatEndedIsCountedOnce(t *testing.T) {
 	}
 }
 
-func TestHowLongARunWaited(t *testing.T) {
+func TestWaited_Duration(t *testing.T) {
 	cases := map[string]struct {
 		queue *assayv1alpha1.QueueStatus
 		want  time.Duration
 	}{
-		"in the queue for two minutes": {&assayv1alpha1.QueueStatus{Since: metav1.NewTime(began)}, 2 * time.Minute},
-		"for something else":           {nil, 0},
-		"on a clock that went back":    {&assayv1alpha1.QueueStatus{Since: metav1.NewTime(began.Add(time.Hour))}, 0},
+		"in the queue for two minutes":  {&assayv1alpha1.QueueStatus{Since: metav1.NewTime(began)}, 2 * time.Minute},
+		"not in the queue":              {nil, 0},
+		"with a clock that jumped back": {&assayv1alpha1.QueueStatus{Since: metav1.NewTime(began.Add(time.Hour))}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -419,7 +419,7 @@ func TestHowLongARunWaited(t *testing.T) {
 	}
 }
 
-func TestOperationsOfTheStore(t *testing.T) {
+func TestStore_OperationsAndFailures(t *testing.T) {
 	folder, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	must(t, err)
 	gone := goneStore{}
@@ -428,26 +428,26 @@ func TestOperationsOfTheStore(t *testing.T) {
 	cases := map[string]struct {
 		store store.Store
 		do    func(store.Store) error
-		// want is the operation and cause of the failure that is counted; empty if there is none.
+		// operation and cause of the counted failure; empty if none is counted.
 		operation, cause string
 	}{
-		"an object that is absent is an answer": {folder, func(s store.Store) error { _, err := s.Get(t.Context(), "none"); return err }, "get", ""},
-		"so is one that is there already": {folder, func(s store.Store) error {
+		"a missing object is no failure": {folder, func(s store.Store) error { _, err := s.Get(t.Context(), "none"); return err }, "get", ""},
+		"an existing object is no failure": {folder, func(s store.Store) error {
 			_ = s.Create(t.Context(), "a", nil)
 			return s.Create(t.Context(), "a", []byte("b"))
 		}, "create", ""},
-		"so is one that is too large, which anybody may have written": {folder, func(s store.Store) error {
+		"an oversized object of an untrusted writer is no failure": {folder, func(s store.Store) error {
 			_ = s.Replace(t.Context(), "large", make([]byte, 9))
 			_, err := store.GetAtMost(t.Context(), s, "large", 8)
 			return err
 		}, "get", ""},
-		"a write":                         {folder, func(s store.Store) error { return s.Replace(t.Context(), "b", nil) }, "replace", ""},
-		"a listing":                       {folder, func(s store.Store) error { _, err := s.List(t.Context(), "b"); return err }, "list", ""},
-		"a store that is gone":            {gone, func(s store.Store) error { _, err := s.Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
-		"a listing of one that is gone":   {gone, func(s store.Store) error { _, err := s.List(t.Context(), "a"); return err }, "list", "ConnectionRefused"},
-		"who gave up waiting knows not":   {gone, func(s store.Store) error { _, err := s.Get(ended, "a"); return err }, "get", ""},
-		"an error that names no cause":    {folder, func(s store.Store) error { _, err := s.Get(t.Context(), "../a"); return err }, "get", "Other"},
-		"a part of a store is counted so": {gone, func(s store.Store) error { _, err := store.WithPrefix(s, "runs").Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
+		"a write":                           {folder, func(s store.Store) error { return s.Replace(t.Context(), "b", nil) }, "replace", ""},
+		"a listing":                         {folder, func(s store.Store) error { _, err := s.List(t.Context(), "b"); return err }, "list", ""},
+		"an unreachable store":              {gone, func(s store.Store) error { _, err := s.Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
+		"a listing of an unreachable store": {gone, func(s store.Store) error { _, err := s.List(t.Context(), "a"); return err }, "list", "ConnectionRefused"},
+		"a cancelled request is no failure": {gone, func(s store.Store) error { _, err := s.Get(ended, "a"); return err }, "get", ""},
+		"an error without a known cause":    {folder, func(s store.Store) error { _, err := s.Get(t.Context(), "../a"); return err }, "get", "Other"},
+		"a prefix of an unreachable store":  {gone, func(s store.Store) error { _, err := store.WithPrefix(s, "runs").Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -470,7 +470,7 @@ func TestOperationsOfTheStore(t *testing.T) {
 	}
 }
 
-// heap is what is in use, without what can be collected.
+// heap returns the bytes in use after a garbage collection.
 func heap(t *testing.T) int {
 	t.Helper()
 	runtime.GC()
@@ -479,8 +479,8 @@ func heap(t *testing.T) int {
 	return int(stats.HeapAlloc)
 }
 
-// What is kept of the results is bounded, however much the runs found: the limit of the chart's operator is 256 MiB.
-func TestWhatIsKeptFitsIntoMemory(t *testing.T) {
+// The memory of results is bounded for any analyses; the memory limit of the operator in the chart is 256 MiB.
+func TestFindings_MemoryIsBounded(t *testing.T) {
 	m := newRun(t, "scan")
 	m.result.Arms = nil
 	for i := range 10000 {
@@ -500,7 +500,7 @@ func TestWhatIsKeptFitsIntoMemory(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// BenchmarkScrape is the largest scrape there can be: as many series as the bounds allow.
+// BenchmarkScrape measures the largest possible scrape, at the limits of series.
 func BenchmarkScrape(b *testing.B) {
 	m := New(DefaultSettings)
 	run := &assayv1alpha1.BenchmarkRun{}

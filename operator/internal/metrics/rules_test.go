@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/metrics/catalog"
 )
 
-// dashboards is where the rules are, and their tests, which promtool runs.
+// dashboards is the folder of the rules, and of their tests for promtool.
 var dashboards = filepath.Join("..", "..", "..", "dashboards")
 
 type rulesFile struct {
@@ -52,10 +52,10 @@ func readRules(t *testing.T) []rule {
 	return out
 }
 
-// ours are the names of metrics in an expression.
+// ours matches the names of the operator's metrics in an expression.
 var ours = regexp.MustCompile(`\bassay_[a-z0-9_]+`)
 
-func TestRulesUseMetricsThatThereAre(t *testing.T) {
+func TestRules_UseExistingMetrics(t *testing.T) {
 	known := map[string]catalog.Type{}
 	for _, group := range catalog.Groups {
 		for _, metric := range group.Metrics {
@@ -77,7 +77,7 @@ func TestRulesUseMetricsThatThereAre(t *testing.T) {
 		for _, name := range ours.FindAllString(withColons.ReplaceAllString(rule.Expr, ""), -1) {
 			base, isBucket := strings.CutSuffix(name, "_bucket")
 			if kind, ok := known[base]; !ok || isBucket != (kind == catalog.Histogram) {
-				t.Errorf("%s%s uses %s, which the operator does not have", rule.Alert, rule.Record, name)
+				t.Errorf("%s%s uses %s, which the operator does not export", rule.Alert, rule.Record, name)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ type ruleTests struct {
 	} `json:"tests"`
 }
 
-func TestEveryAlertIsTestedAndExplained(t *testing.T) {
+func TestRules_AlertsAreTestedAndDocumented(t *testing.T) {
 	fires, quiet := map[string]bool{}, map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(dashboards, "rules", "tests", "*.yaml"))
 	must(t, err)
@@ -115,7 +115,7 @@ func TestEveryAlertIsTestedAndExplained(t *testing.T) {
 	must(t, err)
 	var sections []string
 	for line := range strings.Lines(string(runbook)) {
-		// Other sections are of what no alert tells.
+		// Other sections are not about alerts.
 		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok && strings.HasPrefix(title, "Assay") {
 			sections = append(sections, title)
 		}
@@ -127,11 +127,11 @@ func TestEveryAlertIsTestedAndExplained(t *testing.T) {
 		}
 		alerts = append(alerts, rule.Alert)
 		if !fires[rule.Alert] {
-			t.Errorf("no test in dashboards/rules/tests sees %s fire", rule.Alert)
+			t.Errorf("no test in dashboards/rules/tests expects %s to fire", rule.Alert)
 		}
-		// An alert that fires for some of the series in its test is quiet for the others.
+		// An alert that fires for some series of its test is tested not to fire for the others.
 		if !quiet[rule.Alert] && !strings.Contains(rule.Expr, " by (") {
-			t.Errorf("no test in dashboards/rules/tests sees %s not fire", rule.Alert)
+			t.Errorf("no test in dashboards/rules/tests expects %s not to fire", rule.Alert)
 		}
 		if !slices.Contains([]string{"critical", "warning", "info"}, rule.Labels["severity"]) {
 			t.Errorf("%s has severity %q", rule.Alert, rule.Labels["severity"])
@@ -146,6 +146,6 @@ func TestEveryAlertIsTestedAndExplained(t *testing.T) {
 		}
 	}
 	if slices.Sort(alerts); !slices.Equal(alerts, slices.Sorted(slices.Values(sections))) {
-		t.Errorf("alerts are %v, and docs/tasks/runbook.md has sections for %v", alerts, sections)
+		t.Errorf("the alerts are %v, but docs/tasks/runbook.md has sections for %v", alerts, sections)
 	}
 }

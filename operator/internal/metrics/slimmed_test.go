@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/test/slimmed"
 )
 
-// What the caches leave out of an object is in no metric, whatever the object says.
-func TestAScrapeThroughTheCachesIsThatOfWholeObjects(t *testing.T) {
+// Fields that the caches omit from an object do not affect metrics.
+func TestScrape_EqualForSlimmedAndWholeObjects(t *testing.T) {
 	w := newWorld(t, DefaultSettings)
 	ratio := series.Estimate{LogRatio: 0.01, SE: 0.001, DF: 9, Blocks: 10}
 	var records []points.Keyed
@@ -38,7 +38,7 @@ func TestAScrapeThroughTheCachesIsThatOfWholeObjects(t *testing.T) {
 		must(t, err)
 		whole, kept := through(cluster), through(slimmed.Reader{All: cluster})
 		if diff := cmp.Diff(whole.scrape(false), kept.scrape(false)); diff != "" {
-			t.Fatalf("seed %d: shown through the caches (+) is something else:\n%s", seed, diff)
+			t.Fatalf("seed %d: the scrape through the caches (+) differs:\n%s", seed, diff)
 		}
 		for _, metric := range []string{
 			"assay_schedule_interval_seconds", "assay_run_remaining_seconds", "assay_lease_held", "assay_node_ready",

@@ -43,7 +43,7 @@ const leaseNamespace = "assay-system"
 
 var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
-// countingStore is a folder of ledgers that counts how often it is asked, and can be away.
+// countingStore is a folder of ledgers that counts requests, and can be made unreachable.
 type countingStore struct {
 	store.Store
 	asked atomic.Int32
@@ -66,7 +66,7 @@ func (s *countingStore) Check(ctx context.Context) error {
 	return s.Store.Check(ctx)
 }
 
-// goneStore is a store that does not answer.
+// goneStore is an unreachable store.
 type goneStore struct{ store.Store }
 
 func (goneStore) fault(ctx context.Context) error {
@@ -80,11 +80,11 @@ func (s goneStore) Get(ctx context.Context, _ string) ([]byte, error) { return n
 
 func (s goneStore) List(ctx context.Context, _ string) ([]string, error) { return nil, s.fault(ctx) }
 
-// world is a cluster, a store and the metrics of the operator that leads.
+// world is a cluster, a store and the metrics of the leading operator.
 type world struct {
 	t      *testing.T
 	client client.Client
-	// reader is what the operator reads: what its caches keep of the client's objects.
+	// reader is the operator's view of the client's objects, with the fields that its caches retain.
 	reader  client.Reader
 	store   *countingStore
 	metrics *Metrics
@@ -105,7 +105,7 @@ func newWorld(t *testing.T, settings Settings, objects ...client.Object) *world 
 	return w
 }
 
-// restart is another operator that begins to lead.
+// restart starts another operator as the leader.
 func (w *world) restart(settings Settings) {
 	w.metrics = New(settings)
 	w.metrics.leading.Store(true)
@@ -122,7 +122,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// scrape is what Prometheus reads, without the comments unless they are asked for.
+// scrape returns the exported text, with comments on request.
 func (w *world) scrape(comments bool) string {
 	w.t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -146,7 +146,7 @@ func (w *world) scrape(comments bool) string {
 	return strings.Join(lines, "")
 }
 
-// with are the lines of a scrape that hold every text.
+// with returns the lines of a scrape that contain all texts.
 func (w *world) with(texts ...string) []string {
 	w.t.Helper()
 	var out []string
@@ -162,14 +162,14 @@ func (w *world) with(texts ...string) []string {
 	return out
 }
 
-// measured is a run that ended, with what it found.
+// measured is a finished run with its analysis.
 type measured struct {
 	run    *assayv1alpha1.BenchmarkRun
 	exp    *experiment.Experiment
 	result *analysis.Analysis
 }
 
-// newRun is one that ended: two points, two arms, four blocks on two nodes, on one of which a neighbour worked for a while.
+// newRun returns a finished run: two points, two arms, and four blocks on two nodes, one of them with a temporary neighbour.
 func newRun(t *testing.T, name string) *measured {
 	t.Helper()
 	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -220,7 +220,7 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 	return &measured{run, exp, result}
 }
 
-// waiting is a run that waits for a node since a time.
+// waiting returns a run that has waited for a node since a time.
 func waiting(name string, since time.Time) *assayv1alpha1.BenchmarkRun {
 	return &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID("uid-of-" + name), CreationTimestamp: metav1.NewTime(since)},
@@ -241,7 +241,7 @@ func (m *measured) world() *observe.World {
 	}
 }
 
-// write leaves the run's ledger in the store.
+// write writes the run's ledger to the store.
 func (m *measured) write(t *testing.T, store store.Store) {
 	t.Helper()
 	own := observe.RunStore(store, m.run)

@@ -78,7 +78,7 @@ type Forget struct{ Revisions []Version }
 
 func (a Start) String() string { return "create BenchmarkRun " + a.Run.Name }
 
-func (a Record) String() string { return "record what " + a.Run.Name + " measured" }
+func (a Record) String() string { return "record the result of " + a.Run.Name }
 
 func (a RecordGap) String() string { return fmt.Sprintf("record a gap as number %d", a.Run.Sequence) }
 

@@ -15,26 +15,26 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// world is a cluster, a history and a clock in which anything happens in any order, and the operator may die between any two writes.
+// world simulates a cluster, a history and a clock with random events; the operator may stop between any two writes.
 type world struct {
 	random   *rand.Rand
 	now      time.Time
 	schedule *assayv1alpha1.BenchmarkSchedule
 	runs     map[int64]*Run
-	// entries are what the runs were created for.
+	// entries are the purposes of the created runs.
 	entries   map[int64]assayv1alpha1.ScheduledRun
 	revisions []Recorded
 	image     Image
-	// history holds how often the record of an identity was written, and away reports whether it cannot be.
+	// history counts the writes of each record, and away reports whether the history is unreachable.
 	history map[string]int
 	away    bool
-	// given are the due times that a number was used for, and measured the revisions that runs were for, in their order.
+	// given maps due times to the number assigned to them, and measured lists the measured revisions in order.
 	given    map[time.Time]int64
 	measured []string
-	// search is the one of the history; ended are those before it.
+	// search is the active search of the history; ended are the earlier ones.
 	search *searching
 	ended  []*searching
-	// quiet is a history that suspects nothing, and reports and gaps count what was reported, and what could not be measured.
+	// quiet disables suspicions of the history. reports counts the reported revisions, and gaps the due times without a measurement.
 	quiet         bool
 	reports, gaps int
 	problems      []string
@@ -71,10 +71,10 @@ func (w *world) observe() Observed {
 	return o
 }
 
-// numbers are those of the runs that are there, in order, so that a seed is always the same world.
+// numbers returns the numbers of existing runs in order, so that a seed is reproducible.
 func (w *world) numbers() []int64 { return slices.Sorted(maps.Keys(w.runs)) }
 
-// searching is a search for the culprits of a change: what the history keeps of it.
+// searching is the state of a search for the culprits of a change, as stored in the history.
 type searching struct {
 	change                                    string
 	begun, over                               bool
@@ -83,7 +83,7 @@ type searching struct {
 	mostWaves, mostRuns, started, wavesToTake int
 }
 
-// waits is what the search waits for.
+// waits returns the wave that the search waits for.
 func (w *world) waits() *Search {
 	s := w.search
 	switch {
@@ -96,14 +96,14 @@ func (w *world) waits() *Search {
 	}
 }
 
-// spend adds what became of a wave to its search, as often as it is told.
+// spend adds the result of a wave to its search; repeated calls have no effect.
 func (w *world) spend(run *assayv1alpha1.ScheduledRun, measured bool) {
 	for _, s := range append(w.ended, w.search) {
 		if s == nil || s.change != run.Locates || s.over || int32(len(s.waves)+1) != run.Wave {
 			continue
 		}
 		if s.lost[run.Sequence] {
-			continue // It is told again.
+			continue // Repeated.
 		}
 		if measured {
 			s.waves[run.Wave] = run.Sequence
@@ -116,7 +116,7 @@ func (w *world) spend(run *assayv1alpha1.ScheduledRun, measured bool) {
 	}
 }
 
-// pass is one of the operator's, which dies at some point or not at all.
+// pass executes one reconcile, in which the operator may stop at any point.
 func (w *world) pass() {
 	const points = 4
 	dies := w.random.IntN(3 * points)
@@ -138,10 +138,10 @@ func (w *world) pass() {
 		}
 		decision = Decide(o, w.now)
 	}
-	w.fail("it needs %s again and again", decision.Needs)
+	w.fail("it needs %s repeatedly", decision.Needs)
 }
 
-// carryOut acts, and writes the status, as the controller does.
+// carryOut executes the action, and writes the status, as the controller does.
 func (w *world) carryOut(o Observed, decision Decision, dies int) {
 	outcome := Outcome{}
 	if dies == 0 {
@@ -198,7 +198,7 @@ func (w *world) forget(name string) {
 	}
 }
 
-// create is what the API server does: a name that is there stays what it is.
+// create simulates the API server, where a repeated creation does not replace the existing run.
 func (w *world) create(start Start, dies int) Outcome {
 	sequence := start.Next.Sequence
 	run, there := w.runs[sequence]
@@ -233,7 +233,7 @@ func (w *world) create(start Start, dies int) Outcome {
 	return Outcome{UID: run.UID}
 }
 
-// use notes that a due time was used.
+// use records that a due time was used.
 func (w *world) use(entry assayv1alpha1.ScheduledRun) {
 	at := entry.ScheduleTime.UTC()
 	if by, used := w.given[at]; used && by != entry.Sequence && entry.Confirms+entry.Locates == "" {
@@ -262,7 +262,7 @@ func (w *world) record(id string, run *assayv1alpha1.ScheduledRun) Outcome {
 	if w.away {
 		return noAnswer
 	}
-	w.history[id]++ // Writing a record again is no second record.
+	w.history[id]++ // A repeated write adds no second record.
 	out := Outcome{Measured: w.random.IntN(4) > 0}
 	switch {
 	case run.Locates != "":
@@ -282,13 +282,13 @@ func (w *world) record(id string, run *assayv1alpha1.ScheduledRun) Outcome {
 	return out
 }
 
-// locate begins a search, or ends it.
+// locate starts a search, or ends it.
 func (w *world) locate(change string) Outcome {
 	switch s := w.search; {
 	case w.away:
 		return noAnswer
 	case s == nil || s.change != change:
-		return Outcome{} // An operator that died ended it.
+		return Outcome{} // The operator ended it before it stopped.
 	case !s.begun:
 		s.begun = true
 		return Outcome{Locating: change}
@@ -299,7 +299,7 @@ func (w *world) locate(change string) Outcome {
 	}
 }
 
-// happens is something that the operator did not do.
+// happens adds a random event outside the operator.
 func (w *world) happens() {
 	switch w.random.IntN(9) {
 	case 0, 1:
@@ -318,12 +318,12 @@ func (w *world) happens() {
 		name := fmt.Sprintf("%c", 'a'+rune(w.random.IntN(6)))
 		w.image = []Image{{Revision: revision(name)}, {Revision: revision(name)}, {Vanished: "gone"}, {Problem: "no answer"}}[w.random.IntN(4)]
 	case 6:
-		// By the API server's clock, which jumps too.
+		// The time of the API server's clock, which may jump, too.
 		w.reports++
 		name := fmt.Sprintf("r%d", w.reports)
 		w.revisions = append(w.revisions, Recorded{Version: Version{Name: name}, Revision: revision(name), CreatedAt: w.now})
 	case 7:
-		// A person deletes a run, though not one that the operator has not noted yet.
+		// A person deletes a run that the operator has already observed.
 		for _, sequence := range w.numbers() {
 			if w.schedule.Status.Next == nil && w.random.IntN(6) == 0 {
 				delete(w.runs, sequence)
@@ -334,7 +334,7 @@ func (w *world) happens() {
 	}
 }
 
-func TestWhateverHappensNothingIsCountedTwiceOrLost(t *testing.T) {
+func TestDecide_RandomEventsLoseAndRepeatNothing(t *testing.T) {
 	const worlds, steps = 120, 300
 	starts, gaps, searches, waves := 0, 0, 0, 0
 	for seed := range uint64(worlds) {
@@ -364,13 +364,13 @@ func TestWhateverHappensNothingIsCountedTwiceOrLost(t *testing.T) {
 			}
 		}
 	}
-	// A world in which nothing happens shows nothing.
+	// The random events must not be too rare.
 	if starts < 5*worlds || gaps < 1 || searches < worlds/2 || waves < worlds {
 		t.Errorf("%d runs, %d gaps and %d searches with %d waves in %d worlds", starts, gaps, searches, waves, worlds)
 	}
 }
 
-// settle lets everything end, and looks whether all of it is in the history.
+// settle executes reconciles until all runs have ended, and checks that all of them are in the history.
 func (w *world) settle() {
 	w.away, w.schedule.Spec.Suspend = false, ptr.To(true)
 	for range 200 {
@@ -398,7 +398,7 @@ func (w *world) settle() {
 	}
 }
 
-func TestAScheduleThatNobodyTouchesRunsAtEachDueTime(t *testing.T) {
+func TestDecide_UndisturbedScheduleRunsAtEachDueTime(t *testing.T) {
 	w := newWorld(1)
 	w.quiet = true
 	w.schedule = nightly(func(s *assayv1alpha1.BenchmarkSchedule) {

@@ -11,15 +11,15 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// night is when the schedule of these tests is due: at two, every day.
+// night is the due time of the schedule in these tests, at two every day.
 var night = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
 
-// revision is one whose digest is made of its name.
+// revision returns a revision whose digest depends on its name.
 func revision(name string) assayv1alpha1.Revision {
 	return assayv1alpha1.Revision{Revision: name, Image: "ghcr.io/acme/app@sha256:" + strings.Repeat(name, 64)[:64]}
 }
 
-// nightly follows a tag every night. It was created at noon and has measured nothing.
+// nightly returns a schedule that measures a tag every night. It was created at noon, and has no run.
 func nightly(edit func(*assayv1alpha1.BenchmarkSchedule)) *assayv1alpha1.BenchmarkSchedule {
 	out := &assayv1alpha1.BenchmarkSchedule{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "s-1", Generation: 1, CreationTimestamp: metav1.NewTime(night.Add(-14 * time.Hour))},
@@ -48,7 +48,7 @@ func nightly(edit func(*assayv1alpha1.BenchmarkSchedule)) *assayv1alpha1.Benchma
 	return out
 }
 
-// recorded makes the schedule measure what CI reports.
+// recorded selects revisions reported by CI as the source of the schedule.
 func recorded(take assayv1alpha1.TakeRevisions) func(*assayv1alpha1.BenchmarkSchedule) {
 	return func(s *assayv1alpha1.BenchmarkSchedule) {
 		s.Spec.Source = assayv1alpha1.ScheduleSource{
@@ -57,7 +57,7 @@ func recorded(take assayv1alpha1.TakeRevisions) func(*assayv1alpha1.BenchmarkSch
 	}
 }
 
-// reported are revisions that were reported at these minutes after midnight, one of each letter from a.
+// reported returns revisions reported at these minutes after midnight, named by letters from a.
 func reported(minutes ...int) []Recorded {
 	var out []Recorded
 	for i, minute := range minutes {
@@ -86,14 +86,14 @@ func ended(sequence int64, succeeded bool) Run {
 	return run
 }
 
-// wave is a run that is one wave of the search for the culprits of change c1.
+// wave returns a run for one wave of the search for the culprits of change c1.
 func wave(sequence int64, number int32, names string) assayv1alpha1.ScheduledRun {
 	out := measuring(sequence, "a")
 	out.Locates, out.Wave, out.Blocks, out.Arms = "c1", number, 10, waving(names)
 	return out
 }
 
-// waving are the arms of a wave of these revisions.
+// waving returns the arms of a wave of these revisions.
 func waving(names string) (out []assayv1alpha1.ScheduledArm) {
 	for i, name := range strings.Split(names, "") {
 		out = append(out, assayv1alpha1.ScheduledArm{Arm: fmt.Sprintf("r%d", i), Revision: revision(name)})

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/calibration/calibrate"
 )
 
-// release is a folder whose install script installs a command that does what a shell script says.
+// release returns a folder whose install script installs a command that runs this shell script.
 func release(t *testing.T, script string) string {
 	t.Helper()
 	dist := t.TempDir()
@@ -23,7 +23,7 @@ func release(t *testing.T, script string) string {
 	return dist
 }
 
-func TestFirstMinuteIsTimedFromTheInstallScriptToTheVerdict(t *testing.T) {
+func TestFirstMinute_TimesInstallationAndComparison(t *testing.T) {
 	var log strings.Builder
 	figures, err := firstMinute(t.Context(), release(t, `test "$1" = bench && echo "$2"`), 3, &log)
 	if err != nil {
@@ -44,7 +44,7 @@ func TestFirstMinuteIsTimedFromTheInstallScriptToTheVerdict(t *testing.T) {
 	}
 }
 
-func TestFirstMinuteWithoutAVerdictHasNoFigures(t *testing.T) {
+func TestFirstMinute_WithoutAVerdictHasNoFigures(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		dist  string
 		times int
@@ -52,7 +52,7 @@ func TestFirstMinuteWithoutAVerdictHasNoFigures(t *testing.T) {
 	}{
 		"the verdict is Inconclusive": {release(t, "exit 3"), 1, "the first comparison has no verdict: exit status 3"},
 		"there is no release":         {t.TempDir(), 1, "make release writes one"},
-		"nothing is asked":            {release(t, "exit 0"), 0, "invalid --times 0"},
+		"zero repetitions":            {release(t, "exit 0"), 0, "invalid --times 0"},
 	} {
 		figures, err := firstMinute(t.Context(), tc.dist, tc.times, &strings.Builder{})
 		if err == nil || !strings.Contains(err.Error(), tc.want) || len(figures) > 0 {
@@ -72,7 +72,7 @@ build helm                     v3.19.0                                cached
 == Done  (12:00 elapsed)
 `
 
-func TestADemoIsReadFromWhatItPrinted(t *testing.T) {
+func TestDemo_ParsesTheLogs(t *testing.T) {
 	parts, err := readDemo(demoLog)
 	if err != nil {
 		t.Fatal(err)
@@ -96,10 +96,10 @@ func TestADemoIsReadFromWhatItPrinted(t *testing.T) {
 	}
 }
 
-func TestADemoThatDidNotEndHasNoTime(t *testing.T) {
+func TestDemo_IncompleteLogHasNoTime(t *testing.T) {
 	for sentence, log := range map[string]string{
-		"nothing was printed":     "",
-		"it ended amid its steps": strings.ReplaceAll(demoLog, "== Done  (12:00 elapsed)\n", ""),
+		"an empty log":                "",
+		"a log without its last step": strings.ReplaceAll(demoLog, "== Done  (12:00 elapsed)\n", ""),
 	} {
 		if parts, err := readDemo(log); err == nil {
 			t.Errorf("%s: %v", sentence, parts)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Who reads a figure reads beside it what it is not.
-func TestTheFigureOfDecisionsSaysWhatItLeavesOut(t *testing.T) {
+// The document must state the limitation of each figure.
+func TestWaiting_DocumentStatesTheLimitations(t *testing.T) {
 	figure, err := decideWaiting()
 	if err != nil {
 		t.Fatal(err)
@@ -19,6 +19,6 @@ func TestTheFigureOfDecisionsSaysWhatItLeavesOut(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(string(page)), " ")
 	if figure.Note == "" || !strings.Contains(text, "`"+figure.Figure+"`") || !strings.Contains(text, figure.Note) {
-		t.Errorf("docs/methodology/calibration.md does not say of %s: %q", figure.Figure, figure.Note)
+		t.Errorf("docs/methodology/calibration.md lacks the note of %s: %q", figure.Figure, figure.Note)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestRunsWithManyArmsAndAdaptiveOnesAreAccepted(t *testing.T) {
+func TestReal_ManyArmsAndAdaptiveRunsAreValid(t *testing.T) {
 	for _, arms := range []int{1, 2, 3, 6, 16, 17} {
 		t.Run(fmt.Sprint(arms), func(t *testing.T) {
 			set, err := manifest.Read(filepath.Join(root, "workflows/calibration/spin-same.yaml"))

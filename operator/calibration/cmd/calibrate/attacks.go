@@ -22,8 +22,8 @@ const (
 	// victimSeconds and hostileSeconds are the reported times; the true ratio is twenty. Constant values may equal one step of a clock,
 	// for which only differences above a factor of four are decided.
 	victimSeconds, hostileSeconds = 0.00102347, 0.0204691
-	// nobody is the unprivileged user of both attacker and victim, because root could modify anything.
-	nobody = 65532
+	// unprivileged is the user ID of both attacker and victim, because root could modify anything.
+	unprivileged = 65532
 	// patience is the timeout of a run. A hanging run counts as a successful attack.
 	patience = 2 * time.Minute
 )
@@ -124,7 +124,7 @@ func attackOnce(ctx context.Context, binDir, name string) (string, error) {
 		"hostile="+filepath.Join(folder, "attacker", "assay-hostile"))
 	command.Dir = folder
 	if os.Getuid() == 0 {
-		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 		if err := giveAway(folder); err != nil {
 			return "", err
 		}
@@ -148,7 +148,7 @@ func place(from, to, name string) error {
 
 func giveAway(folder string) error {
 	return filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, nobody, nobody))
+		return errors.Join(err, os.Lchown(path, unprivileged, unprivileged))
 	})
 }
 

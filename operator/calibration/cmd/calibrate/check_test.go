@@ -7,14 +7,14 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-func TestACheckFailsOnlyBeyondDoubt(t *testing.T) {
+func TestCheck_FailsOnlyIfTheRateIsCertain(t *testing.T) {
 	for name, test := range map[string]struct {
 		wrong, runs int
 		fails       bool
 	}{
 		"no verdict is wrong": {0, 10, false},
 		"nothing was run":     {0, 0, false},
-		"one of ten, as in one check of ten of a good machine": {1, 10, false},
+		"one of ten, which one of ten checks has at the target rate": {1, 10, false},
 		"three of ten":                         {3, 10, true},
 		"three of three hundred is the target": {3, 300, false},
 		"thirty of three hundred":              {30, 300, true},
@@ -28,7 +28,7 @@ func TestACheckFailsOnlyBeyondDoubt(t *testing.T) {
 				}
 			}
 			if got := checkReal([]calibrate.RealTally{tally}); (len(got) > 0) != test.fails {
-				t.Errorf("the check says %q", got)
+				t.Errorf("the check prints %q", got)
 			}
 		})
 	}

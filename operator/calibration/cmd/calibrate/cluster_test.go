@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/calibration/calibrate"
 )
 
-func TestANeighboursLogTellsWhenItWasAtWork(t *testing.T) {
+func TestNeighbourLog_ActiveSpans(t *testing.T) {
 	at := func(seconds float64) time.Time { return unix(1_700_000_000 + seconds) }
 	for name, test := range map[string]struct {
 		log  string
@@ -16,11 +16,11 @@ func TestANeighboursLogTellsWhenItWasAtWork(t *testing.T) {
 		err  bool
 	}{
 		"nothing yet": {log: "ready\n", now: at(1)},
-		"two rounds, and it rests": {
+		"two finished rounds": {
 			log: "ready\n5 rounds of arithmetic from 1700000002.000 to 1700000004.000\nready\n6 rounds of arithmetic from 1700000006.000 to 1700000008.000\n", now: at(9),
 			want: []calibrate.Busy{{From: at(2), To: at(4)}, {From: at(6), To: at(8)}},
 		},
-		"one round, and it is in the next one": {
+		"one finished round and one in progress": {
 			log: "ready\n5 bytes of memory from 1700000002.000 to 1700000004.500\nready\n", now: at(7),
 			want: []calibrate.Busy{{From: at(2), To: at(4.5)}, {From: at(6.5), To: at(7)}},
 		},

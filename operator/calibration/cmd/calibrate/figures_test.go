@@ -7,18 +7,18 @@ import (
 	"assay.dev/assay/operator/calibration/calibrate"
 )
 
-func TestOnlyTheFiguresAskedForAreRun(t *testing.T) {
+func TestFigures_OnlySelectedStepsRun(t *testing.T) {
 	o := &figureOptions{selfNoise: 8}
 	cases := map[string]struct {
 		only  []string
 		steps int
 		fails bool
 	}{
-		"all":                          {nil, 8, false},
-		"one":                          {[]string{calibrate.SelfNoiseFigure}, 1, false},
-		"two of one step":              {[]string{calibrate.UsedShareFigure, calibrate.OverAllFigure}, 1, false},
-		"one that there is not":        {[]string{"verdict.none"}, 0, true},
-		"one that there is, one isn't": {[]string{calibrate.RealPowerFigure, "x"}, 0, true},
+		"all":                           {nil, 8, false},
+		"one":                           {[]string{calibrate.SelfNoiseFigure}, 1, false},
+		"two of one step":               {[]string{calibrate.UsedShareFigure, calibrate.OverAllFigure}, 1, false},
+		"an unknown figure":             {[]string{"verdict.none"}, 0, true},
+		"a known and an unknown figure": {[]string{calibrate.RealPowerFigure, "x"}, 0, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestReadingsAreSortedByWhatWasBesideTheTrial(t *testing.T) {
+func TestLimits_ReadingsAreGroupedByNeighbour(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	trial := func(second int, steal float64) *record.Attempt {
 		attempt := &record.Attempt{ID: fmt.Sprint(second), StartedAt: begin.Add(time.Duration(second) * time.Second), DurationSeconds: 1,
@@ -45,14 +45,14 @@ func TestReadingsAreSortedByWhatWasBesideTheTrial(t *testing.T) {
 	}
 }
 
-func TestLimitsThatAreNone(t *testing.T) {
+func TestLimits_InvalidFlagsAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ kind, text, says string }{
-		"a kind that is none":  {"moon", "1%", "limits are"},
-		"a share that is none": {"steal", "much", "allowed are shares such as"},
+		"an unknown kind":  {"moon", "1%", "limits are"},
+		"an invalid share": {"steal", "much", "allowed are shares such as"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := limitsWith(map[string]string{tc.kind: tc.text}); err == nil || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("error %v, want one that says %q", err, tc.says)
+				t.Errorf("error %v, want %q", err, tc.says)
 			}
 		})
 	}

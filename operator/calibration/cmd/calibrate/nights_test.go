@@ -23,7 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// pretend is a machine that measures a night as exactly as its error says, and a schedule that confirms as assay run --confirm does.
+// pretend simulates a machine that measures a night with the given error, and a schedule that confirms like assay run --confirm.
 func pretend(random *rand.Rand, policy watch.Policy) func(context.Context, *nightSeries, int) ([]byte, error) {
 	return func(ctx context.Context, s *nightSeries, night int) ([]byte, error) {
 		store, err := store.Open(ctx, store.FolderURL(s.history()), store.Options{})
@@ -78,7 +78,7 @@ func nightOf(revision string) (out int) {
 	return out
 }
 
-func TestChangesOfRealSeriesAreCounted(t *testing.T) {
+func TestNights_CountsDetectedChanges(t *testing.T) {
 	o := nightsOptions{nights: 40, repeat: 2, seed: 1, changes: []float64{0, 3, -5}, root: root, out: t.TempDir()}
 	o.execute = pretend(rand.New(rand.NewPCG(1, 1)), watch.Default())
 	all, err := o.measure(t.Context(), io.Discard)
@@ -100,7 +100,7 @@ func TestChangesOfRealSeriesAreCounted(t *testing.T) {
 		}
 	}
 	if delay := got["history.real.delay_runs.-5pct"]; !(delay >= 1 && delay <= 3) {
-		t.Errorf("a change of 5 %% is told after %g runs", delay)
+		t.Errorf("a change of 5 %% is reported after %g runs", delay)
 	}
 	table := nightTable(all)
 	for _, row := range []string{"| none | 2 | 80 | - | - | 0 |", "| +3 % | 2 | 80 | 2 of 2 |"} {
@@ -110,8 +110,8 @@ func TestChangesOfRealSeriesAreCounted(t *testing.T) {
 	}
 }
 
-// What is told at another night, in the other direction, or once more, is wrong.
-func TestWhatIsToldOfASeries(t *testing.T) {
+// An alert for another night, in the other direction, or a repeated one is wrong.
+func TestNights_ClassifiesAlerts(t *testing.T) {
 	at := func(after, from, to int, slower bool) toldChange { return toldChange{"x", after, from, to, slower} }
 	for name, tc := range map[string]struct {
 		percent      float64
@@ -120,15 +120,15 @@ func TestWhatIsToldOfASeries(t *testing.T) {
 		detected     bool
 		delay, wrong int
 	}{
-		"nothing of nothing":               {0, 0, nil, false, 0, 0},
-		"a change that is none":            {0, 0, []toldChange{at(20, 18, 20, true)}, false, 0, 1},
-		"the change":                       {2, 19, []toldChange{at(21, 18, 20, true)}, true, 3, 0},
-		"the change, and another one":      {2, 19, []toldChange{at(15, 14, 14, true), at(21, 18, 20, true)}, true, 3, 1},
-		"the change twice":                 {2, 19, []toldChange{at(21, 18, 20, true), at(25, 19, 19, true)}, true, 3, 1},
-		"the change at another night":      {2, 19, []toldChange{at(25, 22, 24, true)}, false, 0, 1},
-		"the change in another sense":      {-2, 19, []toldChange{at(21, 18, 20, true)}, false, 0, 1},
-		"an improvement":                   {-2, 19, []toldChange{at(19, 19, 19, false)}, true, 1, 0},
-		"a change that nobody was told of": {2, 19, nil, false, 0, 0},
+		"no change and no alert":               {0, 0, nil, false, 0, 0},
+		"an alert without a change":            {0, 0, []toldChange{at(20, 18, 20, true)}, false, 0, 1},
+		"the change":                           {2, 19, []toldChange{at(21, 18, 20, true)}, true, 3, 0},
+		"the change, and another one":          {2, 19, []toldChange{at(15, 14, 14, true), at(21, 18, 20, true)}, true, 3, 1},
+		"the change twice":                     {2, 19, []toldChange{at(21, 18, 20, true), at(25, 19, 19, true)}, true, 3, 1},
+		"the change at another night":          {2, 19, []toldChange{at(25, 22, 24, true)}, false, 0, 1},
+		"the change in the opposite direction": {-2, 19, []toldChange{at(21, 18, 20, true)}, false, 0, 1},
+		"an improvement":                       {-2, 19, []toldChange{at(19, 19, 19, false)}, true, 1, 0},
+		"a change without an alert":            {2, 19, nil, false, 0, 0},
 	} {
 		s := nightSeries{percent: tc.percent, changed: tc.changed, confirmed: tc.confirmed}
 		if detected, delay, wrong := s.count(); detected != tc.detected || delay != tc.delay || wrong != tc.wrong {
@@ -137,7 +137,7 @@ func TestWhatIsToldOfASeries(t *testing.T) {
 	}
 }
 
-func TestANightThatLeavesNothingEndsTheSeries(t *testing.T) {
+func TestNights_FailedNightEndsTheSeries(t *testing.T) {
 	o := nightsOptions{nights: 24, repeat: 1, seed: 1, changes: []float64{2}, root: root, out: t.TempDir()}
 	o.execute = func(context.Context, *nightSeries, int) ([]byte, error) {
 		return []byte("no such file"), errors.New("exit status 2")
@@ -152,15 +152,15 @@ func TestANightThatLeavesNothingEndsTheSeries(t *testing.T) {
 	}
 }
 
-// The run of a series is one that is accepted, and its programs do the work that the truth says.
-func TestTheRunOfARealSeriesIsAccepted(t *testing.T) {
+// The run of a series is valid, and its programs execute the true amount of work.
+func TestNights_RunIsValid(t *testing.T) {
 	o := nightsOptions{root: root}
 	s := &nightSeries{name: "spin-1-1", percent: -5, changed: 3, folder: filepath.Join(t.TempDir(), "spin-1-1")}
 	if err := o.prepare(s); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.prepare(s); err == nil || !strings.Contains(err.Error(), "name another folder") {
-		t.Errorf("a folder that is there: %v", err)
+		t.Errorf("an existing folder: %v", err)
 	}
 	set, err := manifest.Read(s.file())
 	if err != nil {

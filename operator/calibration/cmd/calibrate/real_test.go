@@ -15,7 +15,7 @@ import (
 
 const root = "../../../.."
 
-func TestEveryRunOfTheCalibrationIsMeasuredAndAccepted(t *testing.T) {
+func TestReal_RunsOfTheTreeAreValidAndMeasured(t *testing.T) {
 	o := realOptions{workloads: []string{"spin", "pir"}, slowdowns: []string{"0", "1", "2", "5"}, neighbours: []string{"cpu", "none"}}
 	rows, err := o.rows()
 	if err != nil {
@@ -29,7 +29,7 @@ func TestEveryRunOfTheCalibrationIsMeasuredAndAccepted(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			at := slices.IndexFunc(rows, func(r calibrate.RealTally) bool { return fileOf(&r) == filepath.Base(file) && r.Neighbour == "" })
 			if at < 0 {
-				t.Fatal("no row of the table measures it")
+				t.Fatal("no row of the table uses it")
 			}
 			set, err := manifest.Read(file, filepath.Join(root, "charts/assay/files/benchmarktemplates"))
 			if err != nil {
@@ -43,7 +43,7 @@ func TestEveryRunOfTheCalibrationIsMeasuredAndAccepted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The truth of spin is in its arguments: so much more work for the candidate.
+			// The true slowdown of spin is the additional work in the candidate's arguments.
 			if rows[at].Workload == "spin" {
 				old, more := frozen.Cells[0].Parameters["work"], frozen.Cells[1].Parameters["work"]
 				want := map[float64]string{0: "1000", 0.01: "1010", 0.02: "1020", 0.05: "1050"}[rows[at].Effect]
@@ -57,7 +57,7 @@ func TestEveryRunOfTheCalibrationIsMeasuredAndAccepted(t *testing.T) {
 	}
 }
 
-func TestUnknownRowsAreRefused(t *testing.T) {
+func TestReal_UnknownRowsAreRefused(t *testing.T) {
 	for want, o := range map[string]realOptions{
 		"--workload":  {workloads: []string{"sort"}},
 		"--slowdown":  {workloads: []string{"spin"}, slowdowns: []string{"3"}},
@@ -69,7 +69,7 @@ func TestUnknownRowsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheDocumentsHaveTheirMarkers(t *testing.T) {
+func TestDocuments_HaveMarkers(t *testing.T) {
 	for path, names := range map[string][]string{
 		"docs/methodology/calibration.md": {"simulated", "real", "cluster", "estimators"}, "docs/methodology/noise.md": {"limits"},
 		"docs/history.md": {"history", "history peer", "bisections"},

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-func TestAnInterruptedCalibrationGoesOnWhereItEnded(t *testing.T) {
+func TestResume_ContinuesAnInterruptedCalibration(t *testing.T) {
 	rows := []calibrate.RealTally{{Workload: "spin", Effect: 0.01}, {Workload: "pir", Neighbour: "cpu"}}
 	o := realOptions{runs: 3, seed: 1, json: filepath.Join(t.TempDir(), "out", "runs.json")}
 	tallies, err := o.resume(rows)
@@ -29,10 +29,10 @@ func TestAnInterruptedCalibrationGoesOnWhereItEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tallies, err := o.resume(rows); err != nil || len(tallies[1].Runs) != 1 {
-		t.Fatalf("a row that is not measured now was lost: %+v, %v", tallies, err)
+		t.Fatalf("a row outside the selection was lost: %+v, %v", tallies, err)
 	}
 	o.seed = 2
 	if _, err := o.resume(rows); err == nil || !strings.Contains(err.Error(), "--seed 1") {
-		t.Fatalf("runs of other seeds were taken: %v", err)
+		t.Fatalf("runs of other seeds were accepted: %v", err)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// Who reads a figure reads beside it what it is not.
-func TestThePageSaysWhatAnAnalysisWasMeasuredWithout(t *testing.T) {
+// The document must state the limitation of the figures.
+func TestScale_DocumentStatesTheLimitations(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "methodology", "calibration.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text := strings.Join(strings.Fields(string(page)), " "); !strings.Contains(text, analyzedWithout) {
-		t.Errorf("docs/methodology/calibration.md does not say of analyze.*: %s", analyzedWithout)
+		t.Errorf("docs/methodology/calibration.md lacks the note of analyze.*: %s", analyzedWithout)
 	}
 }

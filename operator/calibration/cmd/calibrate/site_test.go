@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-func TestTheSizeOfASiteIsThatOfItsPages(t *testing.T) {
+func TestSite_SizeIncludesAllPages(t *testing.T) {
 	first, err := siteSize(1)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// judgedLedger is the ledger of a simulated run with its analysis.
+// judgedLedger returns the ledger of a simulated run with its analysis.
 func judgedLedger(t *testing.T) string {
 	t.Helper()
 	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { spec.Gates = nil })
@@ -63,8 +63,8 @@ runs:
   - {figure: scan.p95, metric: latency, statistic: p95, arms: [loop], at: {batchSize: "1", pendingDelta: "0"}}
 `
 
-// An assay that gives a ledger which is there stands for the real one: what it is asked is written down.
-func TestFiguresAreMeasuredRunByRun(t *testing.T) {
+// A fake assay that copies an existing ledger, and logs its arguments.
+func TestFigures_MeasuredRunByRun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		file, assay string
 		only        []string
@@ -73,15 +73,15 @@ func TestFiguresAreMeasuredRunByRun(t *testing.T) {
 	}{
 		"all runs, each printed when it ends": {file: twoRuns, figures: 6, asked: "scan/first.yaml scan/second.yaml"},
 		"some runs":                           {file: twoRuns, only: []string{"second.yaml"}, figures: 2, asked: "scan/second.yaml"},
-		"a run that is none":                  {file: twoRuns, only: []string{"third.yaml"}, says: `invalid --only "third.yaml"`},
+		"an unknown run":                      {file: twoRuns, only: []string{"third.yaml"}, says: `invalid --only "third.yaml"`},
 		"a run that fails": {
 			file: twoRuns, assay: "echo no such program >&2; exit 2", says: "first.yaml: exit status 2", asked: "scan/first.yaml",
 		},
-		"a figure that has no estimate": {
+		"a figure without an estimate": {
 			file: strings.Replace(twoRuns, "latency, arms: [loop]", "throughput, statistic: value, arms: [other]", 1),
 			says: `no arm "other"`, figures: 4, asked: "scan/first.yaml scan/second.yaml",
 		},
-		"a file that is none": {file: "runs: 3", says: "figures.yaml: invalid figures"},
+		"an invalid file": {file: "runs: 3", says: "figures.yaml: invalid figures"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, from := t.TempDir(), judgedLedger(t)
@@ -107,7 +107,7 @@ func TestFiguresAreMeasuredRunByRun(t *testing.T) {
 			command.SetArgs(arguments)
 			err := command.ExecuteContext(t.Context())
 			if tc.says == "" && err != nil || tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)) {
-				t.Fatalf("got %v, want it to say %q\n%s", err, tc.says, log.String())
+				t.Fatalf("got %v, want an error with %q\n%s", err, tc.says, log.String())
 			}
 			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 			if out.Len() == 0 {
@@ -127,7 +127,7 @@ func TestFiguresAreMeasuredRunByRun(t *testing.T) {
 			for line := range strings.Lines(string(raw)) {
 				words := strings.Fields(line)
 				if len(words) != 7 || words[0]+" "+words[1]+" "+words[3]+" "+words[5] != "run --local --bin-dir --out" {
-					t.Fatalf("it asked %q", line)
+					t.Fatalf("arguments %q", line)
 				}
 				runs = append(runs, strings.TrimPrefix(words[2], folder+"/"))
 			}
@@ -138,8 +138,8 @@ func TestFiguresAreMeasuredRunByRun(t *testing.T) {
 	}
 }
 
-// A document that cannot take the figures is refused before the first run, and those of runs before one that fails are in it.
-func TestFiguresArePublishedAsTheyAreMeasured(t *testing.T) {
+// A document without markers is refused before the first run. If a run fails, the document has the figures of earlier runs.
+func TestFigures_PublishedAfterEachRun(t *testing.T) {
 	folder, from := t.TempDir(), judgedLedger(t)
 	document, file := filepath.Join(folder, "README.md"), filepath.Join(folder, "scan.yaml")
 	script := "#!/bin/sh\nset -e\necho \"$3\" >>" + folder + "/asked\ncase $3 in *second.yaml) exit 2;; esac\n" +
@@ -160,7 +160,7 @@ func TestFiguresArePublishedAsTheyAreMeasured(t *testing.T) {
 		t.Errorf("a document without the markers: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "asked")); err == nil {
-		t.Error("a run was executed before the document was looked at")
+		t.Error("a run was executed before the document was checked")
 	}
 	if err := os.WriteFile(document, []byte("<!-- figures scan -->\n<!-- /figures scan -->\n"), 0o600); err != nil {
 		t.Fatal(err)

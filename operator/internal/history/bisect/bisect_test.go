@@ -33,7 +33,7 @@ func searchOf(revisions int) *Search {
 	return out
 }
 
-// freeze is the experiment of a wave.
+// freeze returns the experiment of a wave.
 func freeze(s *Search, wave *locate.Wave, failed map[int]string, edits ...func(*assayv1alpha1.BenchmarkRunSpec)) (*experiment.Experiment,
 	error) {
 	var wrong error
@@ -56,7 +56,7 @@ func freeze(s *Search, wave *locate.Wave, failed map[int]string, edits ...func(*
 	return exp, err
 }
 
-// play measures the waves of a search until it ends. Every wave is of another process, which knows only the JSON of the search.
+// play measures the waves of a search until it ends. Each wave runs in a simulated new process, which has only the JSON of the search.
 func play(t *testing.T, s *Search, seconds func(int) float64, missing func(int) string) *Answer {
 	t.Helper()
 	for {
@@ -121,8 +121,8 @@ func measure(t *testing.T, s *Search, ran *Ran, seconds func(int) float64) {
 
 func never(int) string { return "" }
 
-// A gate of the template need not judge revisions, and a template need not have one.
-func TestARevisionThatMayNotBeComparedIsPassedOver(t *testing.T) {
+// A gate of the template need not judge revisions, and a template need not have a gate.
+func TestAdd_IncomparableRevisionIsSkipped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(at int, a *record.Attempt)
 		says   string
@@ -169,29 +169,29 @@ func TestARevisionThatMayNotBeComparedIsPassedOver(t *testing.T) {
 	}
 }
 
-// A search is kept as JSON, which has no numbers that are none: one that could not be kept would be measured again without end.
-func TestASearchIsKeptWhateverAWaveFound(t *testing.T) {
+// JSON cannot represent NaN and infinities; a wave whose result cannot be stored would be repeated forever.
+func TestAdd_AnyResultCanBeStored(t *testing.T) {
 	invalid := func(r int) analysis.Candidate {
-		return analysis.Candidate{Name: Arm(r), Verdict: experiment.VerdictInvalid, Reason: "it is none"}
+		return analysis.Candidate{Name: Arm(r), Verdict: experiment.VerdictInvalid, Reason: "it is invalid"}
 	}
 	for name, tc := range map[string]struct {
 		seconds func(int) float64
 		edit    func(*analysis.Analysis)
 		says    string
 	}{
-		"one revision is left": {slower(0.04, 3), func(a *analysis.Analysis) {
+		"one revision remains": {slower(0.04, 3), func(a *analysis.Analysis) {
 			a.Candidates = nil
 			for r := range 4 {
 				a.Candidates = append(a.Candidates, invalid(r))
 			}
 		}, "the first revision could not be measured"},
-		"the baseline is left": {slower(0.04, 3), func(a *analysis.Analysis) {
+		"only the baseline remains": {slower(0.04, 3), func(a *analysis.Analysis) {
 			a.Candidates = nil
 			for r := range 5 {
 				a.Candidates = append(a.Candidates, invalid(r+1))
 			}
 		}, "could be measured"},
-		"no number holds a ratio": {slower(0.04, 3), func(a *analysis.Analysis) {
+		"ratios that overflow": {slower(0.04, 3), func(a *analysis.Analysis) {
 			for i := range a.Ratios {
 				for block := range a.Ratios[i].PerBlock {
 					a.Ratios[i].PerBlock[block] = map[string]float64{Arm(1): 1, Arm(2): 1e-300}[a.Ratios[i].Candidate]
@@ -204,7 +204,7 @@ func TestASearchIsKeptWhateverAWaveFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := searchOf(5)
-			s.Question.Shift = 700 // Of an analysis that somebody wrote.
+			s.Question.Shift = 700 // Of an untrusted analysis.
 			for step := s.Next(); step.Wave != nil; step = s.Next() {
 				ran := Ran{Wave: step.Wave, Failed: map[int]string{}}
 				measure(t, s, &ran, tc.seconds)
@@ -227,7 +227,7 @@ func TestASearchIsKeptWhateverAWaveFound(t *testing.T) {
 	}
 }
 
-// slower takes so much longer from each of these revisions on.
+// slower increases the time by this share from each of these revisions on.
 func slower(by float64, at ...int) func(int) float64 {
 	return func(r int) float64 {
 		out := 0.01
@@ -240,7 +240,7 @@ func slower(by float64, at ...int) func(int) float64 {
 	}
 }
 
-func TestWhatASearchAnswers(t *testing.T) {
+func TestAnswer_CulpritsAndReasons(t *testing.T) {
 	unbuilt := func(which ...int) func(int) string {
 		return func(r int) string {
 			if slices.Contains(which, r) {
@@ -256,12 +256,12 @@ func TestWhatASearchAnswers(t *testing.T) {
 		skipped []string
 		why     string
 	}{
-		"the commit that did it":              {slower(0.04, 23), never, []string{"c23"}, nil, ""},
-		"two commits":                         {slower(0.05, 9, 31), never, []string{"c9", "c31"}, nil, ""},
-		"a range around what does not build":  {slower(0.04, 23), unbuilt(22, 23), []string{"one of 3 revisions after c21 up to c24"}, []string{"c22", "c23"}, ""},
-		"that the ends do not differ":         {slower(0), never, nil, nil, "the ends do not differ"},
-		"that the first cannot be measured":   {slower(0.04, 23), unbuilt(0), nil, []string{"c0"}, "the first revision could not be measured"},
-		"that the last one cannot be either":  {slower(0.04, 23), unbuilt(39), nil, []string{"c39"}, "the last revision could not be measured"},
+		"one culprit": {slower(0.04, 23), never, []string{"c23"}, nil, ""},
+		"two commits": {slower(0.05, 9, 31), never, []string{"c9", "c31"}, nil, ""},
+		"a range around revisions that do not build": {slower(0.04, 23), unbuilt(22, 23), []string{"one of 3 revisions after c21 up to c24"}, []string{"c22", "c23"}, ""},
+		"equal ends":                          {slower(0), never, nil, nil, "the ends do not differ"},
+		"an unmeasurable first revision":      {slower(0.04, 23), unbuilt(0), nil, []string{"c0"}, "the first revision could not be measured"},
+		"an unmeasurable last revision":       {slower(0.04, 23), unbuilt(39), nil, []string{"c39"}, "the last revision could not be measured"},
 		"a revision whose run has no figures": {func(r int) float64 { return map[bool]float64{true: 0, false: slower(0.04, 23)(r)}[r == 20] }, never, []string{"c23"}, []string{"c20"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestWhatASearchAnswers(t *testing.T) {
 				skipped = append(skipped, s.Revision)
 			}
 			if slices.Sort(skipped); !slices.Equal(got, tc.want) || !slices.Equal(skipped, tc.skipped) || !strings.HasPrefix(answer.Why, tc.why) {
-				t.Errorf("it answers %v, %q without %v: %+v", got, answer.Why, skipped, answer)
+				t.Errorf("answer %v, %q without %v: %+v", got, answer.Why, skipped, answer)
 			}
 			if names := answer.Names(); len(names) != len(tc.want) || len(names) > 0 && !strings.Contains(answer.Story(), names[0]) {
 				t.Errorf("%v: %s", names, answer.Story())
@@ -287,7 +287,7 @@ func TestWhatASearchAnswers(t *testing.T) {
 	}
 }
 
-func TestTheRunOfAWave(t *testing.T) {
+func TestSpec_ArmsOfAWave(t *testing.T) {
 	s := searchOf(40)
 	wave := &locate.Wave{Revisions: []int{0, 7, 9, 39}, Blocks: 10}
 	exp, err := freeze(s, wave, map[int]string{7: "it does not build"})
@@ -305,15 +305,15 @@ func TestTheRunOfAWave(t *testing.T) {
 		t.Errorf("without a head: %v", err)
 	}
 	if err := s.Add(Ran{Wave: wave}); err == nil || !strings.Contains(err.Error(), "the search waits for") {
-		t.Errorf("a wave that nobody asked for: %v", err)
+		t.Errorf("an unexpected wave: %v", err)
 	}
 	if _, err := s.Answer(); err == nil {
-		t.Error("it answers before it has ended")
+		t.Error("an unfinished search has an answer")
 	}
 }
 
-// TestTheErrorOfLevels: two levels are as far apart, and as surely so, as their ratio is.
-func TestTheErrorOfLevels(t *testing.T) {
+// TestAdd_ErrorsOfLevelsMatchTheRatio compares the difference of two levels and its error with the ratio of the analysis.
+func TestAdd_ErrorsOfLevelsMatchTheRatio(t *testing.T) {
 	s := searchOf(40)
 	ran := Ran{Wave: s.Next().Wave, Failed: map[int]string{}}
 	measure(t, s, &ran, slower(0.04, 23))
@@ -326,11 +326,11 @@ func TestTheErrorOfLevels(t *testing.T) {
 	}
 	good, bad := s.Done[0].Levels[0], s.Done[0].Levels[1]
 	if apart := bad.Log - good.Log; math.Abs(apart-ratio.LogRatio) > 1e-12 || math.Abs(math.Hypot(good.SE, bad.SE)-ratio.SE) > 1e-12 {
-		t.Errorf("levels %+v and %+v, and the ratio is %+v", good, bad, ratio)
+		t.Errorf("levels %+v and %+v, ratio %+v", good, bad, ratio)
 	}
 }
 
-func TestASearchIsChecked(t *testing.T) {
+func TestSearch_Check(t *testing.T) {
 	for want, edit := range map[string]func(*Search){
 		"metric is empty":                 func(s *Search) { s.Key.Metric = "" },
 		"found 40, but the question":      func(s *Search) { s.Question.Revisions = 3 },
@@ -349,7 +349,7 @@ func TestASearchIsChecked(t *testing.T) {
 	}
 }
 
-func TestTheEndsOfAChange(t *testing.T) {
+func TestEndsOf_PointsBesideTheDates(t *testing.T) {
 	measured := func(metric, machine string, numbers ...int) *series.Series {
 		key := latency
 		key.Metric = metric
@@ -375,12 +375,12 @@ func TestTheEndsOfAChange(t *testing.T) {
 		want     string
 		fails    string
 	}{
-		"are the points beside its dates":              {4, 6, []*series.Series{faint, clear}, "latency 0.04 c2 c6", ""},
-		"are those of any series that is there":        {4, 4, []*series.Series{faint}, "throughput -0.02 c2 c4", ""},
-		"are the first two where it may lie at both":   {1, 2, []*series.Series{clear}, "latency 0.04 c1 c2", ""},
-		"are none where it ends a series":              {7, 9, []*series.Series{clear}, "", "no series has comparable points on both sides"},
-		"are none where its series is not there":       {4, 6, nil, "", "no series has comparable points on both sides"},
-		"are none where one revision was on both ends": {1, 1, []*series.Series{clear}, "", "no series has comparable points on both sides"},
+		"the points beside its dates":                       {4, 6, []*series.Series{faint, clear}, "latency 0.04 c2 c6", ""},
+		"the points of another series without the clearest": {4, 4, []*series.Series{faint}, "throughput -0.02 c2 c4", ""},
+		"the first two points of an unclear date":           {1, 2, []*series.Series{clear}, "latency 0.04 c1 c2", ""},
+		"no points beyond the end of a series":              {7, 9, []*series.Series{clear}, "", "no series has comparable points on both sides"},
+		"no points without the series":                      {4, 6, nil, "", "no series has comparable points on both sides"},
+		"no points if both have the same revision":          {1, 1, []*series.Series{clear}, "", "no series has comparable points on both sides"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &change.Change{ID: "x", From: tc.from, To: tc.to, Effects: effects}
@@ -405,13 +405,13 @@ func TestTheEndsOfAChange(t *testing.T) {
 	beside := []change.Effect{{Series: clear.Key.ID(), LogRatio: 0.04, SE: 0.002, Between: 1e-8}}
 	got, err := EndsOf(&change.Change{ID: "x", From: 4, To: 6, Effects: beside}, []*series.Series{clear})
 	if err != nil || got.Between != 1e-8 {
-		t.Errorf("found %+v, %v; want what the confirming run says of the builds", got, err)
+		t.Errorf("found %+v, %v; want the variance between builds of the confirming run", got, err)
 	}
 	var many []int
 	for n := range 20 {
 		many = append(many, n+1)
 	}
 	if between := BetweenBuilds(measured("latency", "m", many...)); between == Layout*Layout || !(between > 0) {
-		t.Errorf("of twenty points builds are %g apart", math.Sqrt(between))
+		t.Errorf("twenty points give a spread between builds of %g", math.Sqrt(between))
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 var night = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
 
-// commit is a revision with an image.
+// commit returns a revision with an image.
 func commit(n int) points.Revision {
 	return points.Revision{Revision: fmt.Sprint("c", n), Image: fmt.Sprintf("a/b@sha256:%064x", n)}
 }
@@ -28,7 +28,7 @@ func commits(numbers ...int) (out []points.Revision) {
 	return out
 }
 
-// confirmed is a change between runs 2 and 4 of a series that measured these commits.
+// confirmed returns a change between runs 2 and 4 of a series that measured these commits.
 func confirmed(t *testing.T, measured ...int) (*change.Change, []*series.Series) {
 	t.Helper()
 	var records []series.Record
@@ -48,7 +48,7 @@ func confirmed(t *testing.T, measured ...int) (*change.Change, []*series.Series)
 	return c, []*series.Series{s}
 }
 
-func TestWhatIsSearched(t *testing.T) {
+func TestOpen_SearchedRevisions(t *testing.T) {
 	imageless := commits(10, 11, 12, 30)
 	imageless[1].Image = ""
 	other := commits(9, 10, 11, 30, 31)
@@ -58,16 +58,16 @@ func TestWhatIsSearched(t *testing.T) {
 		recorded []points.Revision
 		want     string
 	}{
-		"what was recorded between the two sides":                {[]int{1, 10, 20, 30, 40}, commits(1, 10, 11, 12, 13, 20, 21, 30, 40), "c10 c11 c12 c13 c20 c21 c30"},
-		"what was measured between them, where nobody records":   {[]int{1, 10, 20, 30, 40}, nil, "c10 c20 c30"},
-		"what was measured, where an end was never recorded":     {[]int{1, 10, 20, 30, 40}, commits(1, 11, 12, 30), "c10 c20 c30"},
-		"what was measured, where the order was rewritten":       {[]int{1, 10, 20, 30, 40}, commits(30, 11, 12, 10), "c10 c20 c30"},
-		"a revision that was recorded twice, once":               {[]int{1, 10, 20, 30, 40}, commits(10, 11, 12, 11, 10, 30), "c10 c11 c12 c30"},
-		"nothing without an image":                               {[]int{1, 10, 20, 30, 40}, imageless, "c10 c12 c30"},
-		"the ends as they were measured":                         {[]int{1, 10, 20, 30, 40}, other, "c10 c11 c30"},
-		"both sides, where no revision lies between":             {[]int{1, 10, 30, 30, 40}, commits(10, 30), "c10 c30"},
-		"nothing where the change is at the end of its series":   {[]int{1, 10, 20}, commits(10, 20, 30), ""},
-		"nothing twice where a revision was measured once again": {[]int{1, 10, 10, 30, 40}, nil, "c10 c30"},
+		"the recorded revisions between both sides":             {[]int{1, 10, 20, 30, 40}, commits(1, 10, 11, 12, 13, 20, 21, 30, 40), "c10 c11 c12 c13 c20 c21 c30"},
+		"the measured revisions if none were recorded":          {[]int{1, 10, 20, 30, 40}, nil, "c10 c20 c30"},
+		"the measured revisions if an end was not recorded":     {[]int{1, 10, 20, 30, 40}, commits(1, 11, 12, 30), "c10 c20 c30"},
+		"the measured revisions if the order was rewritten":     {[]int{1, 10, 20, 30, 40}, commits(30, 11, 12, 10), "c10 c20 c30"},
+		"a repeatedly recorded revision once":                   {[]int{1, 10, 20, 30, 40}, commits(10, 11, 12, 11, 10, 30), "c10 c11 c12 c30"},
+		"no revision without an image":                          {[]int{1, 10, 20, 30, 40}, imageless, "c10 c12 c30"},
+		"the ends with their measured images":                   {[]int{1, 10, 20, 30, 40}, other, "c10 c11 c30"},
+		"both sides if no revision lies between":                {[]int{1, 10, 30, 30, 40}, commits(10, 30), "c10 c30"},
+		"no revision if the change is at the end of its series": {[]int{1, 10, 20}, commits(10, 20, 30), ""},
+		"a remeasured revision once":                            {[]int{1, 10, 10, 30, 40}, nil, "c10 c30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, all := confirmed(t, tc.measured...)
@@ -85,21 +85,22 @@ func TestWhatIsSearched(t *testing.T) {
 				}
 			}
 			if got := strings.Join(names, " "); got != tc.want {
-				t.Errorf("%q is searched, want %q", got, tc.want)
+				t.Errorf("searches %q, want %q", got, tc.want)
 			}
 		})
 	}
 }
 
-// Of neighbours one is the culprit, and it is measured again: what confirmed the change may have measured later revisions.
-func TestNeighboursAreMeasuredOnce(t *testing.T) {
+// With two adjacent revisions the second is the culprit, but is measured again, because the confirming run may have measured later
+// revisions.
+func TestOpen_AdjacentRevisionsAreMeasuredOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		slower float64
 		want   []string
 		why    string
 	}{
-		"and the second is the culprit":                 {0.04, []string{"c1"}, ""},
-		"and it is none where fresh blocks do not show": {0, nil, "fresh blocks do not reproduce the change"},
+		"the second is the culprit":                              {0.04, []string{"c1"}, ""},
+		"no culprit if fresh blocks do not reproduce the change": {0, nil, "fresh blocks do not reproduce the change"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := boundedOf(2, Bounds{Waves: 6, Runs: 8, Within: time.Hour})
@@ -119,8 +120,8 @@ func TestNeighboursAreMeasuredOnce(t *testing.T) {
 	}
 }
 
-// A search that cannot be made is over at its beginning, and says why: nobody waits for what never comes.
-func TestWhatCannotBeSearchedSaysSo(t *testing.T) {
+// A search that is impossible ends at once with its reason, so that no caller waits for it.
+func TestOpen_ImpossibleSearchHasAReason(t *testing.T) {
 	for name, tc := range map[string]struct {
 		measured []int
 		imageOf  func(*series.Point)
@@ -150,7 +151,7 @@ func TestWhatCannotBeSearchedSaysSo(t *testing.T) {
 	}
 }
 
-// boundedOf is a search in so many commits.
+// boundedOf returns a search over this number of commits.
 func boundedOf(commits int, bounds Bounds) *Bounded {
 	out := &Bounded{Search: *searchOf(commits), Bounds: bounds, Began: night}
 	out.Search.Question.Shift = 0.04
@@ -158,7 +159,7 @@ func boundedOf(commits int, bounds Bounds) *Bounded {
 	return out
 }
 
-// again is what another process knows of a search.
+// again returns a copy of the search that another process has read.
 func again(t *testing.T, b *Bounded) *Bounded {
 	t.Helper()
 	raw, err := json.Marshal(b)
@@ -172,7 +173,7 @@ func again(t *testing.T, b *Bounded) *Bounded {
 	return out
 }
 
-// measures has the next wave of a search measured.
+// measures measures the next wave of a search.
 func (b *Bounded) measures(t *testing.T) {
 	t.Helper()
 	ran := Ran{Wave: b.Search.Next().Wave, Failed: map[int]string{}}
@@ -186,25 +187,25 @@ func (b *Bounded) measures(t *testing.T) {
 	}
 }
 
-func TestASearchStaysWithinItsBounds(t *testing.T) {
+func TestBounded_StaysWithinItsBounds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		commits int
 		bounds  Bounds
-		// lost are the runs, by their number from 1, that measure nothing, and stop the one after which somebody stops it.
+		// lost lists the runs without a result, numbered from 1; the search is stopped after run number stop.
 		lost []int
 		stop int
 		want string
 		why  string
 		runs int
 	}{
-		"with all it may cost it finds the commit":         {1000, Bounds{Waves: 6, Runs: 8}, nil, 0, "c23", "", 3},
-		"a run that was lost is made again":                {1000, Bounds{Waves: 6, Runs: 8}, []int{1, 3}, 0, "c23", "", 5},
-		"with two waves it finds where the commit is":      {1000, Bounds{Waves: 2, Runs: 8}, nil, 0, "one of ", "", 2},
-		"with two runs too":                                {1000, Bounds{Waves: 6, Runs: 2}, nil, 0, "one of ", "", 2},
-		"and where a lost one leaves two":                  {1000, Bounds{Waves: 6, Runs: 3}, []int{2}, 0, "one of ", "", 3},
-		"runs that are all lost end it":                    {40, Bounds{Waves: 6, Runs: 3}, []int{1, 2, 3}, 0, "", "the limit of 3 runs was reached, and 3 of them had no result; reason of the last one: run 3 failed", 3},
-		"a run that is lost at the end leaves it no other": {40, Bounds{Waves: 6, Runs: 2}, []int{2}, 0, "", "the limit of 2 runs was reached, and 1 of them", 2},
-		"one that is stopped has not found anything":       {40, Bounds{Waves: 6, Runs: 8}, nil, 1, "", "it was late", 1},
+		"sufficient bounds find the commit":        {1000, Bounds{Waves: 6, Runs: 8}, nil, 0, "c23", "", 3},
+		"a lost run is repeated":                   {1000, Bounds{Waves: 6, Runs: 8}, []int{1, 3}, 0, "c23", "", 5},
+		"two waves find a range":                   {1000, Bounds{Waves: 2, Runs: 8}, nil, 0, "one of ", "", 2},
+		"two runs find a range":                    {1000, Bounds{Waves: 6, Runs: 2}, nil, 0, "one of ", "", 2},
+		"two runs besides a lost one find a range": {1000, Bounds{Waves: 6, Runs: 3}, []int{2}, 0, "one of ", "", 3},
+		"the search ends if all runs are lost":     {40, Bounds{Waves: 6, Runs: 3}, []int{1, 2, 3}, 0, "", "the limit of 3 runs was reached, and 3 of them had no result; reason of the last one: run 3 failed", 3},
+		"the search ends if the last run is lost":  {40, Bounds{Waves: 6, Runs: 2}, []int{2}, 0, "", "the limit of 2 runs was reached, and 1 of them", 2},
+		"a stopped search has no culprit":          {40, Bounds{Waves: 6, Runs: 8}, nil, 1, "", "it was late", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, runs := boundedOf(tc.commits, tc.bounds), 0
@@ -212,7 +213,7 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 				runs++
 				if slices.Contains(tc.lost, runs) {
 					b.Lose(int64(runs), fmt.Sprintf("run %d failed", runs))
-					b.Lose(int64(runs), "it is told again")
+					b.Lose(int64(runs), "reported again")
 				} else {
 					b.measures(t)
 				}
@@ -230,7 +231,7 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 				t.Errorf("%d runs found %q (%s), want %d and %q", runs, names, answer.Why, tc.runs, tc.want)
 			}
 			if runs > tc.bounds.Runs || len(b.Search.Done) > tc.bounds.Waves {
-				t.Errorf("%d runs and %d waves, and it may have %+v", runs, len(b.Search.Done), tc.bounds)
+				t.Errorf("%d runs and %d waves, the bounds are %+v", runs, len(b.Search.Done), tc.bounds)
 			}
 			b.Stop("after its end")
 			if b.Lose(99, "after its end"); b.Stopped == "after its end" {
@@ -240,8 +241,8 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
-// Of a change whose size nobody knows the ends are measured first, by a wave like any other.
-func TestASearchOfAChangeOfAnySizeStaysWithinItsBounds(t *testing.T) {
+// The first wave measures the ends of a change of unknown size, and counts as a wave.
+func TestBounded_ChangeOfUnknownSizeStaysWithinItsBounds(t *testing.T) {
 	for name, end := range map[string]func(*Bounded){
 		"it was late": func(b *Bounded) { b.Stop("it was late") },
 		"the limit of 2 runs was reached, and 2 of them": func(b *Bounded) {
@@ -254,26 +255,26 @@ func TestASearchOfAChangeOfAnySizeStaysWithinItsBounds(t *testing.T) {
 		end(b)
 		b = again(t, b)
 		if wave := b.Search.Next().Wave; wave != nil {
-			t.Errorf("%s: it goes on with %+v", name, wave)
+			t.Errorf("%s: it continues with %+v", name, wave)
 		} else if found, err := b.Result(); err != nil || !strings.HasPrefix(found.Why, name) {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
 	}
 }
 
-func TestASearchHasItsTime(t *testing.T) {
+func TestLate_AfterTheTimeLimit(t *testing.T) {
 	b := boundedOf(40, Bounds{Waves: 6, Runs: 8, Within: 2 * time.Hour})
 	for after, want := range map[time.Duration]string{
 		0: "", 2 * time.Hour: "", -time.Hour: "", 2*time.Hour + 1: "its time limit has passed (started 2026-11-23T02:00:00Z, allowed 2h0m0s)",
 	} {
 		if got := b.Late(night.Add(after)); got != want {
-			t.Errorf("%s after its beginning: %q, want %q", after, got, want)
+			t.Errorf("%s after its start: %q, want %q", after, got, want)
 		}
 	}
 }
 
-// A run has the arms whose images were there: the others are passed over, and a search without an end of its history ends.
-func TestAWaveIsAddedByItsArms(t *testing.T) {
+// A wave has only arms with existing images. Others are skipped, and a search without an end of its history ends.
+func TestMeasured_MissingArmsAreSkipped(t *testing.T) {
 	b := boundedOf(40, Bounds{Waves: 6, Runs: 8})
 	wave := b.Search.Next().Wave
 	ran := Ran{Wave: wave, Failed: map[int]string{wave.Revisions[1]: "gone"}}
@@ -296,7 +297,7 @@ func TestAWaveIsAddedByItsArms(t *testing.T) {
 		b.PassOver(name, "no node gets it")
 	}
 	if b = again(t, b); len(b.Gone) != 1 || b.Gone["c7"] != "no node gets it" {
-		t.Errorf("passed over are %v", b.Gone)
+		t.Errorf("skipped revisions %v", b.Gone)
 	}
 	b.Stop("enough")
 	if err := b.Measured(arms, ran.Experiment, ran.Analysis, "ledger"); err == nil || !strings.Contains(err.Error(), "the search has ended") {

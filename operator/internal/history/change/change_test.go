@@ -18,7 +18,7 @@ func sighting(series string, from, first, to, newest int64) Sighting {
 	return Sighting{Project: "search", Effect: effect, From: from, First: first, To: to, Newest: newest}
 }
 
-// states of a book, for comparing.
+// states formats the states of all changes of a book for comparison.
 func states(b Book) string {
 	var out []string
 	for _, c := range b.Changes {
@@ -27,7 +27,7 @@ func states(b Book) string {
 	return strings.Join(out, "; ")
 }
 
-// moved takes the first change of a book to a state.
+// moved moves the first change of a book to a state.
 func moved(t *testing.T, b Book, to State, person bool) Book {
 	t.Helper()
 	c, err := b.Changes[0].Move(Event{At: now, Who: "ada", Person: person, Why: "as measured", To: to})
@@ -37,41 +37,41 @@ func moved(t *testing.T, b Book, to State, person bool) Book {
 	return b.Replace(c)
 }
 
-func TestALifeOfAChange(t *testing.T) {
+func TestBook_StatesAndAlertsOfAChange(t *testing.T) {
 	one := sighting("time", 10, 11, 12, 12)
 	for name, tt := range map[string]struct {
 		steps  func(t *testing.T, b Book) Book
 		states string
 		alerts int
 	}{
-		"a suspicion tells nobody": {func(_ *testing.T, b Book) Book { return b }, "Suspected 11 in 10..12, 1 series", 0},
-		"what a run confirms is told": {
+		"a suspicion sends no alert": {func(_ *testing.T, b Book) Book { return b }, "Suspected 11 in 10..12, 1 series", 0},
+		"a confirmed change sends an alert": {
 			func(t *testing.T, b Book) Book { return moved(t, b, Confirmed, false) }, "Confirmed 11 in 10..12, 1 series", 1,
 		},
-		"what a run refutes is told to nobody": {
+		"a refuted change sends no alert": {
 			func(t *testing.T, b Book) Book { return moved(t, b, Invalid, false) }, "Invalid 11 in 10..12, 1 series", 0,
 		},
-		"several series that move at once are one change": {
+		"simultaneous shifts of several series are one change": {
 			func(t *testing.T, b Book) Book {
 				return moved(t, b.See([]Sighting{sighting("memory", 11, 11, 14, 14), sighting("p99", 9, 12, 12, 12)}, now), Confirmed, false)
 			}, "Confirmed 12 in 11..12, 3 series", 1,
 		},
-		"series that move one after the other are two": {
+		"shifts of two series at different points are two changes": {
 			func(_ *testing.T, b Book) Book { return b.See([]Sighting{sighting("memory", 13, 14, 15, 15)}, now) },
 			"Suspected 11 in 10..12, 1 series; Suspected 14 in 13..15, 1 series", 0,
 		},
-		"another date is the same change": {
+		"a corrected date is the same change": {
 			func(t *testing.T, b Book) Book {
 				return moved(t, b, Confirmed, false).See([]Sighting{sighting("time", 12, 12, 16, 30)}, now)
 			}, "Confirmed 12 in 12..12, 1 series", 1,
 		},
-		"what was told is not told again": {
+		"a reported change sends no second alert": {
 			func(t *testing.T, b Book) Book {
 				_, told := moved(t, b, Confirmed, false).Alerts(now)
 				return told.See([]Sighting{sighting("memory", 10, 11, 12, 40), sighting("time", 10, 10, 11, 40)}, now)
 			}, "Confirmed 11 in 10..11, 2 series", 0,
 		},
-		"what a person knows of is not told": {
+		"an acknowledged change sends no alert": {
 			func(t *testing.T, b Book) Book {
 				c, err := moved(t, b, Confirmed, false).Changes[0].Acknowledge(Event{At: now, Who: "ada", Person: true})
 				if err != nil {
@@ -80,22 +80,22 @@ func TestALifeOfAChange(t *testing.T) {
 				return b.Replace(c).See([]Sighting{sighting("time", 9, 10, 12, 30)}, now)
 			}, "Confirmed 10 in 10..12, 1 series", 0,
 		},
-		"a person's Invalid stands, whatever is seen later": {
+		"later points do not override a person's Invalid": {
 			func(t *testing.T, b Book) Book {
 				return moved(t, b, Invalid, true).See([]Sighting{sighting("time", 10, 11, 12, 30)}, now)
 			}, "Invalid 11 in 10..12, 1 series", 0,
 		},
-		"what a run refuted is suspected again when a later run suspects it": {
+		"a later run may suspect a refuted change again": {
 			func(t *testing.T, b Book) Book {
 				return moved(t, b, Invalid, false).See([]Sighting{sighting("time", 10, 11, 12, 30)}, now)
 			}, "Suspected 11 in 10..12, 1 series", 0,
 		},
-		"what a run refuted is not suspected again by computing it again": {
+		"recomputation does not suspect a refuted change again": {
 			func(t *testing.T, b Book) Book {
 				return moved(t, b, Invalid, false).See([]Sighting{one}, now)
 			}, "Invalid 11 in 10..12, 1 series", 0,
 		},
-		"another project's change is its own": {
+		"changes of different projects are not merged": {
 			func(_ *testing.T, b Book) Book {
 				other := one
 				other.Project = "store"
@@ -116,7 +116,7 @@ func TestALifeOfAChange(t *testing.T) {
 	}
 }
 
-func TestAnImprovementIsAChangeToo(t *testing.T) {
+func TestBook_ImprovementIsAChange(t *testing.T) {
 	s := sighting("time", 10, 11, 12, 12)
 	s.Effect.LogRatio, s.Effect.Worse = -0.02, false
 	alerts, _ := moved(t, Book{}.See([]Sighting{s}, now), Confirmed, false).Alerts(now)
@@ -125,8 +125,8 @@ func TestAnImprovementIsAChangeToo(t *testing.T) {
 	}
 }
 
-// What follows a change, such as that somebody undoes it, is seen within its dates where these are wide.
-func TestWhatAConfirmingRunMeasuredStays(t *testing.T) {
+// Later points, such as those of a revert, fall within the dates of a change where these are wide.
+func TestBook_ConfirmedEffectIsRetained(t *testing.T) {
 	book := Book{}.See([]Sighting{sighting("time", 10, 12, 16, 16)}, now)
 	measured := Effect{Series: "time", LogRatio: 0.05, SE: 0.001, Between: 1e-6, Worse: true}
 	c, err := book.Changes[0].Judged(Holds, []Effect{measured}, 16, Event{At: now, Who: "run-7", Why: "as measured"})
@@ -142,17 +142,17 @@ func TestWhatAConfirmingRunMeasuredStays(t *testing.T) {
 	}
 }
 
-func TestASeriesThatFallsSilentIsToldOfOnItsOwn(t *testing.T) {
+func TestSilence_AlertsAfterThreeMissedIntervals(t *testing.T) {
 	day := 24 * time.Hour
 	for name, tt := range map[string]struct {
 		last time.Time
 		told bool
 	}{
-		"a point last night":            {now.Add(-day), false},
-		"two nights missed":             {now.Add(-3 * day), false},
-		"three nights missed":           {now.Add(-3*day - time.Hour), true},
-		"a point that is yet to come":   {now.Add(day), false},
-		"nothing since the clock began": {time.Time{}, true},
+		"a point last night":    {now.Add(-day), false},
+		"two nights missed":     {now.Add(-3 * day), false},
+		"three nights missed":   {now.Add(-3*day - time.Hour), true},
+		"a point in the future": {now.Add(day), false},
+		"no point at all":       {time.Time{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if alert := Silence("time", tt.last, day, now); (alert != nil) != tt.told {
@@ -160,13 +160,13 @@ func TestASeriesThatFallsSilentIsToldOfOnItsOwn(t *testing.T) {
 			}
 		})
 	}
-	// As seldom as assay changes --every takes it: three times as long is more than a duration holds.
+	// The maximum that assay changes --every accepts; three times this interval overflows a duration.
 	if alert := Silence("time", now.Add(-day), 36500*day, now); alert != nil {
-		t.Errorf("a point every century, and one last night: %+v", alert)
+		t.Errorf("an interval of a century and a point last night: %+v", alert)
 	}
 }
 
-func TestOnlyTheseStatesFollowEachOther(t *testing.T) {
+func TestChange_MoveAllowsOnlyTheListedTransitions(t *testing.T) {
 	all := []State{Suspected, Confirmed, Locating, Located, Fixed, Accepted, Invalid, Infrastructure}
 	for _, from := range all {
 		for _, to := range all {
@@ -186,11 +186,11 @@ func TestOnlyTheseStatesFollowEachOther(t *testing.T) {
 		}
 	}
 	if _, err := (Change{ID: "c"}).Acknowledge(Event{}); err == nil {
-		t.Error("an acknowledgement by nobody was taken")
+		t.Error("an acknowledgement without a person was accepted")
 	}
 }
 
-func TestComputingAgainChangesNothing(t *testing.T) {
+func TestBook_RecomputationIsIdempotent(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		var sightings []Sighting
@@ -203,7 +203,7 @@ func TestComputingAgainChangesNothing(t *testing.T) {
 		shuffled := slices.Clone(sightings)
 		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		if diff := cmp.Diff(b, Book{}.See(shuffled, now)); diff != "" {
-			t.Fatalf("seed %d: the order matters: %s", seed, diff)
+			t.Fatalf("seed %d: the book depends on the order: %s", seed, diff)
 		}
 		for i := range b.Changes {
 			c, err := b.Changes[i].Move(Event{At: now, Who: "run-7", Why: "as measured", To: Confirmed})
@@ -213,7 +213,7 @@ func TestComputingAgainChangesNothing(t *testing.T) {
 			b = b.Replace(c)
 		}
 		_, b = b.Alerts(now)
-		// The same dates computed again, some narrower: no new change, no new alert, nothing back in an earlier state.
+		// Recomputed dates, some of them narrower, add no change, no alert and no return to an earlier state.
 		for i := range shuffled {
 			if random.IntN(2) == 0 {
 				shuffled[i].From, shuffled[i].To = shuffled[i].First, shuffled[i].First
@@ -222,7 +222,7 @@ func TestComputingAgainChangesNothing(t *testing.T) {
 		for range 2 {
 			after := b.See(shuffled[:random.IntN(len(shuffled)+1)], now.Add(time.Hour))
 			if alerts, _ := after.Alerts(now); len(alerts) > 0 && len(after.Changes) == len(b.Changes) {
-				t.Fatalf("seed %d: told again: %+v", seed, alerts)
+				t.Fatalf("seed %d: repeated alerts: %+v", seed, alerts)
 			}
 			for i := range b.Changes {
 				if after.Changes[i].ID != b.Changes[i].ID || after.Changes[i].State != Confirmed || after.Changes[i].Alerted == nil {
@@ -233,7 +233,7 @@ func TestComputingAgainChangesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatAConfirmingRunSays(t *testing.T) {
+func TestConfirmation_JudgeOutcomes(t *testing.T) {
 	c := Confirmation{Alpha: 0.001, Runs: 2, Searched: 100}
 	for name, tt := range map[string]struct {
 		suspected float64
@@ -241,14 +241,14 @@ func TestWhatAConfirmingRunSays(t *testing.T) {
 		run       int
 		want      Outcome
 	}{
-		"2 % that are there":                                 {0.02, Measured{0.02, 0.002, 19, 0, 1, 1}, 1, Holds},
-		"an improvement that is there":                       {-0.02, Measured{-0.02, 0.002, 19, 0, 1, 1}, 1, Holds},
-		"nothing":                                            {0.02, Measured{0.001, 0.002, 19, 0, 1, 1}, 1, Refuted},
-		"a difference the other way":                         {0.02, Measured{-0.02, 0.002, 19, 0, 1, 1}, 1, Refuted},
-		"something, but not for sure":                        {0.02, Measured{0.006, 0.003, 19, 0, 1, 1}, 1, Undecided},
-		"the last run, still not for sure":                   {0.02, Measured{0.006, 0.003, 19, 0, 1, 1}, 2, Refuted},
-		"no more than builds differ by their layout":         {0.02, Measured{0.01, 0.001, 19, 0.005 * 0.005, 1, 1}, 1, Undecided},
-		"more than builds differ, over several of each side": {0.02, Measured{0.02, 0.001, 19, 0.005 * 0.005, 4, 4}, 1, Holds},
+		"a true change of 2 %":                            {0.02, Measured{0.02, 0.002, 19, 0, 1, 1}, 1, Holds},
+		"a true improvement":                              {-0.02, Measured{-0.02, 0.002, 19, 0, 1, 1}, 1, Holds},
+		"nothing":                                         {0.02, Measured{0.001, 0.002, 19, 0, 1, 1}, 1, Refuted},
+		"a difference of the opposite sign":               {0.02, Measured{-0.02, 0.002, 19, 0, 1, 1}, 1, Refuted},
+		"an uncertain difference":                         {0.02, Measured{0.006, 0.003, 19, 0, 1, 1}, 1, Undecided},
+		"an uncertain difference in the last run":         {0.02, Measured{0.006, 0.003, 19, 0, 1, 1}, 2, Refuted},
+		"a difference within the variance between builds": {0.02, Measured{0.01, 0.001, 19, 0.005 * 0.005, 1, 1}, 1, Undecided},
+		"a difference above the variance between several builds of each side": {0.02, Measured{0.02, 0.001, 19, 0.005 * 0.005, 4, 4}, 1, Holds},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.Judge(tt.suspected, tt.m, tt.run); got != tt.want {
@@ -258,16 +258,16 @@ func TestWhatAConfirmingRunSays(t *testing.T) {
 	}
 }
 
-func TestEachConfirmingRunWantsMoreRevisions(t *testing.T) {
+func TestConfirmation_LaterRunsWantMoreRevisions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		runs, most int
 		want       []int
 	}{
-		"one run asks at once":                    {1, 6, []int{1}},
-		"the last one has all that are wanted":    {4, 6, []int{1, 2, 4, 6}},
-		"no run has more than there may be":       {4, 3, []int{1, 2, 3, 3}},
-		"two runs: the newest one, then all":      {2, 6, []int{1, 6}},
-		"one revision of each side is never more": {3, 1, []int{1, 1, 1}},
+		"a single run has the initial number":                  {1, 6, []int{1}},
+		"the last run has the maximum":                         {4, 6, []int{1, 2, 4, 6}},
+		"no run exceeds the number of available revisions":     {4, 3, []int{1, 2, 3, 3}},
+		"two runs have one revision, then all":                 {2, 6, []int{1, 6}},
+		"one available revision of each side limits every run": {3, 1, []int{1, 1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []int
@@ -281,7 +281,7 @@ func TestEachConfirmingRunWantsMoreRevisions(t *testing.T) {
 	}
 }
 
-func TestAConfirmingRunIsAsOftenWrongAsPromised(t *testing.T) {
+func TestConfirmation_ErrorRateIsWithinItsBound(t *testing.T) {
 	const alpha, suspicions = 0.05, 4000
 	c := Confirmation{Alpha: alpha, Runs: 3, Searched: 1}
 	random := rand.New(rand.NewPCG(1, 1))
@@ -305,7 +305,7 @@ func TestAConfirmingRunIsAsOftenWrongAsPromised(t *testing.T) {
 	}
 }
 
-func TestASearchForTheCulpritsOfAChange(t *testing.T) {
+func TestChange_SearchForCulprits(t *testing.T) {
 	by := func(why string) Event { return Event{At: time.Unix(1, 0), Who: "bisect", Why: why} }
 	for name, tc := range map[string]struct {
 		state    State
@@ -313,11 +313,11 @@ func TestASearchForTheCulpritsOfAChange(t *testing.T) {
 		want     State
 		fails    string
 	}{
-		"that finds one locates it":                 {Confirmed, []string{"abc"}, Located, ""},
-		"that finds none leaves it confirmed":       {Confirmed, nil, Confirmed, ""},
-		"that goes on is no second one":             {Locating, []string{"abc"}, Located, ""},
-		"is not begun for a suspicion":              {Suspected, nil, Suspected, "cannot follow Suspected"},
-		"is not begun for what a person has closed": {Accepted, nil, Accepted, "cannot follow Accepted"},
+		"with a culprit moves the change to Located":        {Confirmed, []string{"abc"}, Located, ""},
+		"without a culprit returns the change to Confirmed": {Confirmed, nil, Confirmed, ""},
+		"is not started a second time while it runs":        {Locating, []string{"abc"}, Located, ""},
+		"is refused for a suspicion":                        {Suspected, nil, Suspected, "cannot follow Suspected"},
+		"is refused for a change that a person closed":      {Accepted, nil, Accepted, "cannot follow Accepted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Change{ID: "x", State: tc.state}
@@ -331,16 +331,16 @@ func TestASearchForTheCulpritsOfAChange(t *testing.T) {
 			if err != nil || sought.State != Locating {
 				t.Fatalf("%s, %v", sought.State, err)
 			}
-			got, err := sought.Searched(tc.culprits, by("what it found"))
+			got, err := sought.Searched(tc.culprits, by("the search result"))
 			if err != nil || got.State != tc.want || !slices.Equal(got.Culprits, tc.culprits) {
 				t.Errorf("%+v, %v", got, err)
 			}
-			// What a person says while it is searched stands.
+			// A person's decision during the search has precedence.
 			accepted, err := sought.Move(Event{At: time.Unix(2, 0), Who: "ada", Person: true, Why: "fine", To: Accepted})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err = accepted.Searched(tc.culprits, by("what it found"))
+			got, err = accepted.Searched(tc.culprits, by("the search result"))
 			if err != nil || got.State != Accepted || !slices.Equal(got.Culprits, tc.culprits) {
 				t.Errorf("%+v, %v", got, err)
 			}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// world draws points as runs of ten blocks give them: a level, what differs from run to run, and what blocks see of it.
+// world simulates points of runs with ten blocks: a level, the variance between runs, and the sampling error of the blocks.
 type world struct {
 	se, between float64
 	random      *rand.Rand
@@ -53,7 +53,7 @@ func jumps(at int, by float64) func(int) float64 {
 	}
 }
 
-func TestASeriesThatDoesNotChangeIsSuspectedAsRarelyAsPromised(t *testing.T) {
+func TestOnline_FalseAlarmRateIsWithinItsBound(t *testing.T) {
 	for _, between := range []float64{0, 0.003, 0.01} {
 		t.Run(fmt.Sprintf("points differ by %g beyond their errors", between), func(t *testing.T) {
 			const runLength, years, nights = 50, 8, 365
@@ -68,7 +68,7 @@ func TestASeriesThatDoesNotChangeIsSuspectedAsRarelyAsPromised(t *testing.T) {
 					}
 				}
 			}
-			// Poisson's upper limit around what is promised.
+			// Upper limit of a Poisson count at the promised rate.
 			promised := float64(years*nights) / runLength
 			if float64(alarms) > promised+3*math.Sqrt(promised) {
 				t.Errorf("%d suspicions in %d points; at most one in %d is promised", alarms, years*nights, runLength)
@@ -78,7 +78,7 @@ func TestASeriesThatDoesNotChangeIsSuspectedAsRarelyAsPromised(t *testing.T) {
 	}
 }
 
-func TestAChangeIsSuspectedWithinAFewPoints(t *testing.T) {
+func TestOnline_DetectionDelay(t *testing.T) {
 	for _, tt := range []struct {
 		between, shift, within float64
 	}{{0, 0.02, 1.1}, {0.003, 0.02, 1.6}, {0, 0.01, 3}, {0, -0.02, 1.1}} {
@@ -98,14 +98,14 @@ func TestAChangeIsSuspectedWithinAFewPoints(t *testing.T) {
 				}
 			}
 			if sum/runs > tt.within || early > runs/20 {
-				t.Errorf("%.2f points on average, want at most %.2f; %d suspect another change", sum/runs, tt.within, early)
+				t.Errorf("mean delay %.2f points, want at most %.2f; %d suspect another change", sum/runs, tt.within, early)
 			}
-			t.Logf("%.2f points on average", sum/runs)
+			t.Logf("mean delay %.2f points", sum/runs)
 		})
 	}
 }
 
-func TestFewOrIdenticalPointsAreNoReasonForASuspicion(t *testing.T) {
+func TestOnline_FewOrIdenticalPointsRaiseNoSuspicion(t *testing.T) {
 	same := make([]Observation, 50)
 	for i := range same {
 		same[i] = Observation{Y: 1, DF: 9}
@@ -118,7 +118,7 @@ func TestFewOrIdenticalPointsAreNoReasonForASuspicion(t *testing.T) {
 	if dated := (Offline{0.01}).Changes(same); len(dated) != 0 {
 		t.Errorf("%+v", dated)
 	}
-	// A count has no noise, so that any change of it is one.
+	// A count has no noise, so every difference is a change.
 	for i := 40; i < len(same); i++ {
 		same[i].Y = 1.0001
 	}
@@ -130,7 +130,7 @@ func TestFewOrIdenticalPointsAreNoReasonForASuspicion(t *testing.T) {
 	}
 }
 
-func TestDatesAreAsOftenWrongAsPromised(t *testing.T) {
+func TestOffline_ErrorRateIsWithinItsBound(t *testing.T) {
 	for _, n := range []int{20, 100, 400} {
 		for _, between := range []float64{0, 0.005} {
 			t.Run(fmt.Sprintf("%d points, %g between them", n, between), func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestDatesAreAsOftenWrongAsPromised(t *testing.T) {
 					}
 				}
 				if float64(wrong) > alpha*series+3*math.Sqrt(alpha*series) {
-					t.Errorf("%d of %d series have a change that is none; %g are promised", wrong, series, alpha*series)
+					t.Errorf("%d of %d series have a false change; at most %g are promised", wrong, series, alpha*series)
 				}
 				t.Logf("%d of %d", wrong, series)
 			})
@@ -157,7 +157,7 @@ func TestDatesAreAsOftenWrongAsPromised(t *testing.T) {
 	}
 }
 
-func TestEveryIntervalHoldsAChange(t *testing.T) {
+func TestOffline_EveryIntervalContainsAChange(t *testing.T) {
 	levels := func(i int) float64 {
 		switch {
 		case i < 70:
@@ -196,7 +196,7 @@ func TestEveryIntervalHoldsAChange(t *testing.T) {
 	}
 }
 
-func TestTheSpreadOfPointsIsThatBeyondTheirErrors(t *testing.T) {
+func TestNoiseOf_ExcludesTheErrorsOfPoints(t *testing.T) {
 	for _, between := range []float64{0, 0.003, 0.02} {
 		mean, within := 0.0, 0.0
 		const series = 50
@@ -205,15 +205,15 @@ func TestTheSpreadOfPointsIsThatBeyondTheirErrors(t *testing.T) {
 			mean += math.Sqrt(noise.Between) / series
 			within += math.Sqrt(noise.Within[7]) / series
 		}
-		// Points that are believed to be noisier than they are take nothing away from the spread between them.
+		// Overestimated errors of points must not reduce the spread between points.
 		if math.Abs(mean-between) > 0.0008+0.1*between || math.Abs(within-0.003) > 0.0003 {
 			t.Errorf("found %.5f between and %.5f within; %g and 0.003 are true", mean, within, between)
 		}
 	}
 }
 
-// The levels of two sides are given as deviations from the mean of their own: what is between builds is that beyond their errors.
-func TestTheSpreadOfSidesBoundsWhatBuildsDifferBy(t *testing.T) {
+// The levels of each side are deviations from that side's mean; the spread between builds is the part beyond their errors.
+func TestSides_BoundTheVarianceBetweenBuilds(t *testing.T) {
 	const between, own, draws = 0.003, 0.004, 4000
 	random := rand.New(rand.NewPCG(3, 9))
 	side := func(k int) []Observation {
@@ -240,9 +240,9 @@ func TestTheSpreadOfSidesBoundsWhatBuildsDifferBy(t *testing.T) {
 					below++
 				}
 			}
-			// Half of the draws of few degrees of freedom are far from the middle, so the mean is held loosely.
+			// Draws with few degrees of freedom are skewed, so the tolerance for the mean is wide.
 			if math.Abs(mean/(between*between)-1) > 0.2 {
-				t.Errorf("the mean is %g, want %g", mean, between*between)
+				t.Errorf("mean %g, want %g", mean, between*between)
 			}
 			if share := float64(below) / draws; share > 0.115 || share < 0.05 {
 				t.Errorf("the bound is below the truth in %g of the draws, want 0.1", share)
@@ -250,15 +250,15 @@ func TestTheSpreadOfSidesBoundsWhatBuildsDifferBy(t *testing.T) {
 		})
 	}
 	if one := Sides(side(1), nil); !math.IsInf(one.BetweenAtMost(0.1), 1) {
-		t.Errorf("of single revisions the bound is %g, want +Inf: nothing is known", one.BetweenAtMost(0.1))
+		t.Errorf("the bound from single revisions is %g, want +Inf", one.BetweenAtMost(0.1))
 	}
 	same := []Observation{{Y: 0, SE: own, DF: 19}, {Y: 0, SE: own, DF: 19}}
 	if found := Sides(same, same).BetweenAtMost(0.1); !(found > 0) || found > 1e-9 {
-		t.Errorf("of equal levels the bound is %g, want a little more than 0", found)
+		t.Errorf("the bound from equal levels is %g, want slightly more than 0", found)
 	}
 }
 
-func TestAMedianIsThatOfSortedValues(t *testing.T) {
+func TestMedian_EqualsThatOfSortedValues(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
 		values := make([]float64, 1+random.IntN(40))
@@ -273,8 +273,8 @@ func TestAMedianIsThatOfSortedValues(t *testing.T) {
 	}
 }
 
-// BenchmarkASeries judges the newest of 1,000 points, and dates the changes among them.
-func BenchmarkASeries(b *testing.B) {
+// BenchmarkOnlineAndOffline judges the newest of 1,000 points, and dates the changes among them.
+func BenchmarkOnlineAndOffline(b *testing.B) {
 	points := newWorld(1, 0.003).points(1000, jumps(700, 0.02))
 	for b.Loop() {
 		_ = Online{100}.Newest(points, 0)
@@ -282,7 +282,7 @@ func BenchmarkASeries(b *testing.B) {
 	}
 }
 
-// slowly is unexplained as one thinks of it: of every last point all stretches up to it.
+// slowly is a quadratic reference for unexplained: for every last point it tests all stretches that end there.
 func slowly(points []Observation, noise Noise, halfWidth float64) []stretch {
 	n := len(points)
 	weights, values := weighted(points, noise)
@@ -305,7 +305,7 @@ func slowly(points []Observation, noise Noise, halfWidth float64) []stretch {
 			lowest[s], highest[s] = low, high
 			if low > high {
 				out = append(out, stretch{s, last})
-				// A stretch that begins earlier has this one in it, now and for every later last point.
+				// An earlier start includes this stretch, for this and every later last point.
 				begin = s + 1
 				break
 			}
@@ -314,8 +314,8 @@ func slowly(points []Observation, noise Noise, halfWidth float64) []stretch {
 	return out
 }
 
-// The stretches that are found in the time of a list of points are those that are found in the time of its square.
-func TestStretchesAreFoundInTheTimeOfTheirPoints(t *testing.T) {
+// The linear-time search for stretches must find the same stretches as the quadratic one.
+func TestUnexplained_LinearTime(t *testing.T) {
 	found := 0
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 11))
@@ -326,7 +326,7 @@ func TestStretchesAreFoundInTheTimeOfTheirPoints(t *testing.T) {
 			}
 			return level
 		})
-		for i := range points { // Some are known exactly, and some are as good as not known.
+		for i := range points { // Some have no error, and some have an error that makes them useless.
 			if random.IntN(20) == 0 {
 				points[i].SE *= []float64{0, 1e-6, 100}[random.IntN(3)]
 			}
@@ -339,14 +339,14 @@ func TestStretchesAreFoundInTheTimeOfTheirPoints(t *testing.T) {
 		found += len(got)
 	}
 	if found < 1000 {
-		t.Errorf("%d stretches: it is a test of nothing", found)
+		t.Errorf("only %d stretches were found, too few for this test", found)
 	}
 	points := newWorld(1, 0.003).points(100_000, flat)
 	noise := NoiseOf(points)
 	began := time.Now()
 	unexplained(points, noise, 5)
 	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("those of %d points take %s", len(points), took)
+		t.Errorf("the stretches of %d points take %s", len(points), took)
 	} else {
 		t.Log(took)
 	}

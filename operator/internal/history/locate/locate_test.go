@@ -13,7 +13,7 @@ func question(revisions int, shift float64) Question {
 	return Question{Revisions: revisions, Arms: MostArms, Blocks: 10, Between: 0.002 * 0.002, Shift: shift, Certain: 0.95, Waves: 6}
 }
 
-// answer has waves measured until there is one.
+// answer measures waves until the search ends.
 func answer(t *testing.T, q Question, seed uint64, level func(int) float64, broken func(int) bool) (Step, []Measured) {
 	t.Helper()
 	if err := q.Check(); err != nil {
@@ -28,7 +28,7 @@ func answer(t *testing.T, q Question, seed uint64, level func(int) float64, brok
 	for {
 		step := q.Next(done)
 		if !reflect.DeepEqual(step, q.Next(done)) {
-			t.Fatal("the same results give another step")
+			t.Fatal("the same results give a different step")
 		}
 		if step.Wave == nil {
 			return step, done
@@ -51,7 +51,7 @@ func answer(t *testing.T, q Question, seed uint64, level func(int) float64, brok
 	}
 }
 
-// steps are levels that change with each of these revisions.
+// steps returns levels that change by the given amount at each of these revisions.
 func steps(by float64, at ...int) func(int) float64 {
 	return func(r int) float64 {
 		sum := 0.0
@@ -64,7 +64,7 @@ func steps(by float64, at ...int) func(int) float64 {
 	}
 }
 
-func TestWhatASearchFinds(t *testing.T) {
+func TestNext_FindsCulprits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		revisions int
 		at        []int
@@ -72,18 +72,20 @@ func TestWhatASearchFinds(t *testing.T) {
 		want      [][2]int
 		waves     int
 	}{
-		"the commit that did it": {200, []int{77}, nil, [][2]int{{76, 77}}, 3},
-		"the first commit":       {200, []int{1}, nil, [][2]int{{0, 1}}, 3},
-		"the last commit":        {200, []int{199}, nil, [][2]int{{198, 199}}, 3},
-		"the only commit":        {2, []int{1}, nil, [][2]int{{0, 1}}, 1},
-		"two commits":            {200, []int{40, 150}, nil, [][2]int{{39, 40}, {149, 150}}, 3},
-		"nothing":                {200, nil, nil, nil, 6},
-		"commits that do not build are passed over":                       {200, []int{77}, func(r int) bool { return r%5 == 3 }, [][2]int{{76, 77}}, 3},
-		"one of some commits that do not build":                           {200, []int{77}, func(r int) bool { return r >= 75 && r <= 79 }, [][2]int{{74, 80}}, 4},
-		"a history of which only the ends can be built":                   {50, []int{20}, func(r int) bool { return r > 0 && r < 49 }, [][2]int{{0, 49}}, 5},
-		"two commits of three":                                            {200, []int{77, 79}, nil, [][2]int{{76, 77}, {78, 79}}, 4},
-		"two commits side by side":                                        {200, []int{77, 80}, nil, [][2]int{{76, 77}, {79, 80}}, 4},
-		"five commits, the last as a range because its waves are used up": {200, []int{20, 60, 100, 140, 180}, nil, [][2]int{{19, 20}, {59, 60}, {99, 100}, {139, 140}, {179, 183}}, 6},
+		"one culprit":                           {200, []int{77}, nil, [][2]int{{76, 77}}, 3},
+		"the first commit":                      {200, []int{1}, nil, [][2]int{{0, 1}}, 3},
+		"the last commit":                       {200, []int{199}, nil, [][2]int{{198, 199}}, 3},
+		"the only commit":                       {2, []int{1}, nil, [][2]int{{0, 1}}, 1},
+		"two commits":                           {200, []int{40, 150}, nil, [][2]int{{39, 40}, {149, 150}}, 3},
+		"nothing":                               {200, nil, nil, nil, 6},
+		"commits that do not build are skipped": {200, []int{77}, func(r int) bool { return r%5 == 3 }, [][2]int{{76, 77}}, 3},
+		"a culprit among commits that do not build":     {200, []int{77}, func(r int) bool { return r >= 75 && r <= 79 }, [][2]int{{74, 80}}, 4},
+		"a history in which only the ends can be built": {50, []int{20}, func(r int) bool { return r > 0 && r < 49 }, [][2]int{{0, 49}}, 5},
+		"two culprits with one commit between them":     {200, []int{77, 79}, nil, [][2]int{{76, 77}, {78, 79}}, 4},
+		"two adjacent culprits":                         {200, []int{77, 80}, nil, [][2]int{{76, 77}, {79, 80}}, 4},
+		"five culprits, the last as a range because the waves are exhausted": {
+			200, []int{20, 60, 100, 140, 180}, nil, [][2]int{{19, 20}, {59, 60}, {99, 100}, {139, 140}, {179, 183}}, 6,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step, done := answer(t, question(tt.revisions, 0.05), 1, steps(0.05, tt.at...), tt.broken)
@@ -101,13 +103,13 @@ func TestWhatASearchFinds(t *testing.T) {
 				t.Errorf("%d waves", len(done))
 			}
 			if n := len(done); len(tt.want) > 0 && !done[n-1].Wave.Verify {
-				t.Error("the answer rests on blocks that the search picked")
+				t.Error("the answer uses blocks that the search selected")
 			}
 		})
 	}
 }
 
-func TestWhatCannotBeToldApartIsARange(t *testing.T) {
+func TestNext_IndistinguishableRevisionsAreARange(t *testing.T) {
 	wrong, ranges := 0, 0
 	const searches = 150
 	for seed := range uint64(searches) {
@@ -123,12 +125,12 @@ func TestWhatCannotBeToldApartIsARange(t *testing.T) {
 		}
 	}
 	if wrong > searches/10 {
-		t.Errorf("%d of %d answers do not hold the culprit, which is five layouts large", wrong, searches)
+		t.Errorf("%d of %d answers lack the culprit, whose effect is five times the layout spread", wrong, searches)
 	}
 	t.Logf("%d ranges, %d wrong", ranges, wrong)
 }
 
-func TestNothingIsFoundWhereNothingIs(t *testing.T) {
+func TestNext_NoChangeHasNoCulprit(t *testing.T) {
 	found := 0
 	const searches = 200
 	for seed := range uint64(searches) {
@@ -140,7 +142,7 @@ func TestNothingIsFoundWhereNothingIs(t *testing.T) {
 	}
 }
 
-func TestAProbabilityIsThatOfAllWaysToDivide(t *testing.T) {
+func TestProbability_EqualsEnumerationOfAllDivisions(t *testing.T) {
 	q := question(40, 0.02)
 	random := rand.New(rand.NewPCG(3, 3))
 	var levels []Level
@@ -148,7 +150,7 @@ func TestAProbabilityIsThatOfAllWaysToDivide(t *testing.T) {
 		levels = append(levels, Level{Revision: r, Log: 0.01 * random.NormFloat64(), SE: 0.004})
 	}
 	p := q.posterior(levels, []span{{0, 39}})
-	// Every way to put changes into the gaps, one by one.
+	// Enumerate all assignments of changes to gaps.
 	n := len(levels)
 	sum := func(forbidden int) float64 {
 		total := 0.0
@@ -182,7 +184,7 @@ func TestAProbabilityIsThatOfAllWaysToDivide(t *testing.T) {
 	}
 }
 
-func TestQuestionsThatCannotBeAnsweredAreRefused(t *testing.T) {
+func TestCheck_RefusesInvalidQuestions(t *testing.T) {
 	for want, edit := range map[string]func(*Question){
 		"revisions: found 1": func(q *Question) { q.Revisions = 1 }, "arms: found 5": func(q *Question) { q.Arms = 5 },
 		"blocks: found 1;":   func(q *Question) { q.Blocks = 1 },
@@ -198,8 +200,9 @@ func TestQuestionsThatCannotBeAnsweredAreRefused(t *testing.T) {
 	}
 }
 
-// TestNoWaveIsLargerThanARunMayBe holds every search, whatever it finds, to what a run can measure: the arms, both ends, and an end.
-func TestNoWaveIsLargerThanARunMayBe(t *testing.T) {
+// TestNext_WavesStayWithinTheLimitsOfARun checks for arbitrary searches that the number of arms is allowed, both ends are measured, and
+// the search ends.
+func TestNext_WavesStayWithinTheLimitsOfARun(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	for seed := range uint64(300) {
 		q := question(2+random.IntN(300), 0.001+0.05*random.Float64())
@@ -229,10 +232,10 @@ func TestNoWaveIsLargerThanARunMayBe(t *testing.T) {
 			return r > 0 && r < q.Revisions-1 && math.Mod(float64(r)*0.618034, 1) < broken
 		})
 		if len(done) > q.Waves {
-			t.Errorf("%d waves, %d were allowed", len(done), q.Waves)
+			t.Errorf("%d waves, at most %d are allowed", len(done), q.Waves)
 		}
 		if len(step.Culprits) == 0 && step.Why == "" {
-			t.Errorf("%+v finds nothing and does not say why", q)
+			t.Errorf("%+v finds nothing and gives no reason", q)
 		}
 		for i, c := range step.Culprits {
 			if c.After >= c.At || i > 0 && c.After < step.Culprits[i-1].At {
@@ -242,19 +245,19 @@ func TestNoWaveIsLargerThanARunMayBe(t *testing.T) {
 	}
 }
 
-// TestWhatStaysUnclearIsMeasuredInAsManyBlocksAsARunMayHave: a wave with more would be refused, and the search would never go on.
-func TestWhatStaysUnclearIsMeasuredInAsManyBlocksAsARunMayHave(t *testing.T) {
+// TestNext_UnclearWaveHasAtMostMostBlocks: a wave with more blocks would be rejected, and the search would stall.
+func TestNext_UnclearWaveHasAtMostMostBlocks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		blocks int
 		shift  float64
 	}{
-		"of few at first":        {10, 0.03},
-		"of many at first":       {600, 0.03},
-		"where the ends say why": {600, 0},
-		"of all at first":        {MostBlocks, 0.03},
+		"few initial blocks":    {10, 0.03},
+		"many initial blocks":   {600, 0.03},
+		"equal ends":            {600, 0},
+		"the maximum initially": {MostBlocks, 0.03},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Levels that are all over the place, of a program that says anything.
+			// Widely scattered levels of an arbitrary program.
 			random := rand.New(rand.NewPCG(19, 1))
 			q := question(1000, tc.shift)
 			q.Blocks, q.Waves = tc.blocks, 20
@@ -272,13 +275,13 @@ func TestWhatStaysUnclearIsMeasuredInAsManyBlocksAsARunMayHave(t *testing.T) {
 				done = append(done, m)
 			}
 			if most != MostBlocks || len(done) > q.Waves {
-				t.Errorf("a wave of %d had %d blocks, and a run may have %d", len(done), most, MostBlocks)
+				t.Errorf("of %d waves the largest had %d blocks, at most %d are allowed", len(done), most, MostBlocks)
 			}
 		})
 	}
 }
 
-func TestWhatWasFoundIsNotSearchedAgain(t *testing.T) {
+func TestNext_FoundCulpritsAreNotSearchedAgain(t *testing.T) {
 	q := question(200, 0.05)
 	q.Waves = 9
 	step, done := answer(t, q, 1, steps(0.05, 20, 60, 100, 140, 180), nil)
@@ -293,7 +296,7 @@ func TestWhatWasFoundIsNotSearchedAgain(t *testing.T) {
 	}
 }
 
-func TestTwoBuildsAreNotAChange(t *testing.T) {
+func TestShift_WithinTheVarianceOfBuildsIsNoChange(t *testing.T) {
 	q := question(200, 0)
 	for log, differ := range map[float64]bool{0.005: false, -0.005: false, 0.007: true, -0.007: true} {
 		shift, why := q.between(Measured{Levels: []Level{{Revision: 0, SE: 0.0001}, {Revision: 199, Log: log, SE: 0.0001}}})
@@ -303,7 +306,7 @@ func TestTwoBuildsAreNotAChange(t *testing.T) {
 	}
 }
 
-func TestEndsThatDoNotDifferAreNotSearched(t *testing.T) {
+func TestNext_EqualEndsEndTheSearch(t *testing.T) {
 	q := question(200, 0)
 	step, done := answer(t, q, 1, steps(0), nil)
 	if len(done) != 1 || len(done[0].Wave.Revisions) != 2 || !strings.Contains(step.Why, "the ends do not differ") {

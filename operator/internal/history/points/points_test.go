@@ -29,12 +29,12 @@ type runSpec = assayv1alpha1.BenchmarkRunSpec
 
 var began = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 
-// true times of the arms, also of those of a confirming run.
+// True times in seconds of all arms, including those of a confirming run.
 var seconds = map[string]float64{
 	Anchor: 0.010, Predecessor: 0.011, Head: 0.012, NextAnchor: 0.005, "old-1": 0.010, "old-2": 0.010, "new-1": 0.012, "new-2": 0.012,
 }
 
-// point is a run of a series: of revision r3, where r2 was before it, against v1.
+// point returns a run of a series: revision r3 with predecessor r2 and anchor v1.
 func point(edits ...func(*Run)) *Run {
 	out := &Run{
 		Project: "search", Benchmark: "index", ID: "uid-3", Analysis: 1, Schedule: "nightly", Sequence: 3, At: began, Ledger: "file:///ledger",
@@ -48,13 +48,13 @@ func point(edits ...func(*Run)) *Run {
 	return out
 }
 
-// measured is the run on a simulated machine.
+// measured executes the run on a simulated machine.
 func measured(t *testing.T, r *Run, blocks int, edits ...func(*runSpec)) (*experiment.Experiment, *analysis.Analysis) {
 	t.Helper()
 	return hurt(t, r, blocks, func([]record.Attempt) {}, edits...)
 }
 
-// hurt is the same with attempts that something happened to.
+// hurt is measured with attempts modified by harm.
 func hurt(t *testing.T, r *Run, blocks int, harm func([]record.Attempt), edits ...func(*runSpec)) (*experiment.Experiment,
 	*analysis.Analysis) {
 	t.Helper()
@@ -96,7 +96,7 @@ func of(t *testing.T, r *Run, exp *experiment.Experiment, found *analysis.Analys
 	}
 	for _, keyed := range out {
 		if err := keyed.Record.Check(); err != nil {
-			t.Errorf("the series would set the record aside: %v", err)
+			t.Errorf("the series would reject the record: %v", err)
 		}
 		if err := keyed.Key.Check(); err != nil {
 			t.Error(err)
@@ -109,7 +109,7 @@ func near(e series.Estimate, over, under string) bool {
 	return math.Abs(e.LogRatio-math.Log(seconds[over]/seconds[under])) < 0.005 && e.SE > 0 && e.DF >= 1 && e.Blocks > 1
 }
 
-func TestAPointIsHeadOverTheAnchorAndItsPredecessorInTheSameBlocks(t *testing.T) {
+func TestRun_PointComparesHeadWithAnchorAndPredecessor(t *testing.T) {
 	r := point()
 	exp, found := measured(t, r, 8)
 	records := of(t, r, exp, found)
@@ -133,7 +133,7 @@ func TestAPointIsHeadOverTheAnchorAndItsPredecessorInTheSameBlocks(t *testing.T)
 	}
 }
 
-func TestWhatAnAnalysisBecomes(t *testing.T) {
+func TestRun_RecordsOfAnAnalysis(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit   func(*Run)
 		blocks int
@@ -146,8 +146,8 @@ func TestWhatAnAnalysisBecomes(t *testing.T) {
 		"the first run has no step":              {edit: func(r *Run) { delete(r.Arms, Predecessor) }, blocks: 6, kinds: []series.Kind{series.Measured}},
 		"too few blocks are a gap":               {blocks: 2, kinds: []series.Kind{series.Gap}, reason: "2 of at least 3 blocks"},
 		"a run without a figure is a gap":        {blocks: 6, spoil: func(_ *experiment.Experiment, a *analysis.Analysis) { a.Ratios = nil }, kinds: []series.Kind{series.Gap}, reason: `arm "head" has no ratio`},
-		"a bridge is a record of its own":        {edit: func(r *Run) { r.Arms[NextAnchor] = Revision{Revision: "v2"} }, blocks: 6, kinds: []series.Kind{series.Measured, series.Bridge}, step: true},
-		"what is measured anew and fails stays":  {edit: func(r *Run) { r.Analysis = 2 }, blocks: 6, spoil: invalidate(Head)},
+		"a bridge is a separate record":          {edit: func(r *Run) { r.Arms[NextAnchor] = Revision{Revision: "v2"} }, blocks: 6, kinds: []series.Kind{series.Measured, series.Bridge}, step: true},
+		"a failed remeasurement adds no record":  {edit: func(r *Run) { r.Analysis = 2 }, blocks: 6, spoil: invalidate(Head)},
 		"a verdict of Invalid is a gap":          {blocks: 6, spoil: invalidate(Head), kinds: []series.Kind{series.Gap}, reason: "its verdict is Invalid: spoilt"},
 		"an Invalid predecessor leaves no step":  {blocks: 6, spoil: invalidate(Predecessor), kinds: []series.Kind{series.Measured}},
 		"a predecessor without figures, no step": {blocks: 6, spoil: without(Predecessor), kinds: []series.Kind{series.Measured}},
@@ -176,7 +176,7 @@ func TestWhatAnAnalysisBecomes(t *testing.T) {
 					}
 				case series.Gap:
 					if !strings.Contains(keyed.Record.Reason, tc.reason) || keyed.Record.Ratio != (series.Estimate{}) {
-						t.Errorf("gap %+v, want one that says %q", keyed.Record, tc.reason)
+						t.Errorf("gap %+v, want one with reason %q", keyed.Record, tc.reason)
 					}
 				}
 			}
@@ -187,18 +187,18 @@ func TestWhatAnAnalysisBecomes(t *testing.T) {
 	}
 }
 
-// Who crashes may do so where it is slow: what is left is no point of a history, and confirms nothing.
-func TestTheTrialsThatAreLeftOfManyAreNoPoint(t *testing.T) {
+// A program may crash only where it is slow, so the remaining trials are neither a point of a history nor a confirmation.
+func TestRun_TooFewRemainingTrialsAreAGap(t *testing.T) {
 	for name, tc := range map[string]struct {
 		arm  string
 		most int
 		kind series.Kind
 		step bool
 	}{
-		"nothing is lost":                   {Head, 0, series.Measured, true},
-		"head crashes in most of its":       {Head, 14, series.Gap, false},
-		"the anchor crashes in most of its": {Anchor, 14, series.Gap, false},
-		"its predecessor does":              {Predecessor, 14, series.Measured, false},
+		"no trial is lost":                       {Head, 0, series.Measured, true},
+		"head crashes in most trials":            {Head, 14, series.Gap, false},
+		"the anchor crashes in most trials":      {Anchor, 14, series.Gap, false},
+		"its predecessor crashes in most trials": {Predecessor, 14, series.Measured, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := point()
@@ -218,9 +218,9 @@ func TestTheTrialsThatAreLeftOfManyAreNoPoint(t *testing.T) {
 	}
 }
 
-// What takes a gate its decision takes a point its place, whatever the gate would have decided: the figures are of something beside the
-// arms.
-func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
+// A finding that makes a gate undecided also rejects the point, even if the gate would be decided without it, because the figures include
+// an effect other than that of the arms.
+func TestRun_UndecidableRunIsAGap(t *testing.T) {
 	nothing := func([]record.Attempt) {}
 	some := func(arm string, count int, change func(*record.Attempt)) func([]record.Attempt) {
 		return harm(arm, func(at int, a *record.Attempt) {
@@ -229,12 +229,12 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 			}
 		})
 	}
-	// gone leaves an attempt to a wave that nobody looks at.
+	// gone assigns an attempt to a wave outside the analysis.
 	gone := func(a *record.Attempt) { a.Wave = 99 }
 	elsewhere := func(a *record.Attempt) {
 		a.Environment.Soft = map[string]any{"kernelVersion": "of another machine"}
 	}
-	// beside lets a neighbour work while every other trial of head runs, which noise limits leave out.
+	// beside slows down every other trial of head by a neighbour; noise limits reject these trials.
 	beside := func(slowdown float64) func([]record.Attempt) {
 		neighbour := fixture.Neighbour{Slowdown: slowdown, OtherWork: 0.4}
 		return harm(Head, func(at int, a *record.Attempt) {
@@ -243,7 +243,7 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 			}
 		})
 	}
-	// still gives every arm the same phase.
+	// still assigns the same phase duration to every arm.
 	still := func(attempts []record.Attempt) {
 		for i := range attempts {
 			attempts[i].Result.Phases = []record.Phase{{Name: "expand", Samples: []float64{0.001 + 1e-6*float64(i%5)}}}
@@ -260,19 +260,19 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 		step  bool
 		says  string
 	}{
-		"nothing is wrong":                      {kind: series.Measured, step: true},
-		"a trial of head is not there":          {harm: some(Head, 1, gone), kind: series.Gap, says: `"completes" is Inconclusive`},
-		"one of the anchor":                     {harm: some(Anchor, 1, gone), kind: series.Gap, says: `"completes" is Inconclusive`},
-		"one of its predecessor leaves a point": {harm: some(Predecessor, 1, gone), kind: series.Measured},
-		"head ran by itself":                    {harm: some(Head, 20, elsewhere), kind: series.Gap, says: "(not-neighbours)"},
-		"so it is where its gate is a NoGo":     {bound: "0.5", harm: some(Head, 20, elsewhere), kind: series.Gap, says: "(not-neighbours)"},
-		"and where it decides nothing":          {bound: "1.2", harm: some(Head, 20, elsewhere), kind: series.Gap, says: "(not-neighbours)"},
-		"the arms kept their places": {
+		"a valid run":                                       {kind: series.Measured, step: true},
+		"a trial of head is missing":                        {harm: some(Head, 1, gone), kind: series.Gap, says: `"completes" is Inconclusive`},
+		"a trial of the anchor is missing":                  {harm: some(Anchor, 1, gone), kind: series.Gap, says: `"completes" is Inconclusive`},
+		"a missing trial of its predecessor leaves a point": {harm: some(Predecessor, 1, gone), kind: series.Measured},
+		"head did not run beside the others":                {harm: some(Head, 20, elsewhere), kind: series.Gap, says: "(not-neighbours)"},
+		"the same with a gate that is NoGo":                 {bound: "0.5", harm: some(Head, 20, elsewhere), kind: series.Gap, says: "(not-neighbours)"},
+		"the same with an undecided gate":                   {bound: "1.2", harm: some(Head, 20, elsewhere), kind: series.Gap, says: "(not-neighbours)"},
+		"the arms have constant positions": {
 			edit: func(spec *runSpec) { spec.Design.Order = assayv1alpha1.OrderSequential }, kind: series.Gap, says: "(sequential-order)",
 		},
-		"with the rejected trials it is elsewhere": {harm: beside(1.5), kind: series.Gap, says: "so their exclusion would change it"},
-		"with them it is where it was":             {harm: beside(1), kind: series.Measured, step: true},
-		"a control phase stayed where it was":      {edit: control("expand"), harm: still, kind: series.Measured, step: true},
+		"the rejected trials would change the point":     {harm: beside(1.5), kind: series.Gap, says: "so their exclusion would change it"},
+		"the rejected trials would not change the point": {harm: beside(1), kind: series.Measured, step: true},
+		"an unchanged control phase":                     {edit: control("expand"), harm: still, kind: series.Measured, step: true},
 		"a control phase of head moved where its gate is a NoGo": {
 			bound: "0.5", edit: control("scan"), kind: series.Gap, says: "(control-moved)",
 		},
@@ -280,7 +280,7 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 			bound: "0.5", edit: control("expand"), harm: harm(Head, func(_ int, a *record.Attempt) { a.Result.Phases = nil }), kind: series.Gap,
 			says: `report phase "expand" (control-missing)`,
 		},
-		"fewer blocks than asked for have their error": {
+		"fewer blocks than requested have a larger error": {
 			bound: "2", edit: func(spec *runSpec) { spec.Design.Blocks.Min = 20 }, kind: series.Measured, step: true,
 		},
 	} {
@@ -300,7 +300,7 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 			records := of(t, r, exp, found)
 			if len(records) != 1 || records[0].Record.Kind != tc.kind || (records[0].Record.Step != nil) != tc.step ||
 				!strings.Contains(records[0].Record.Reason, tc.says) {
-				t.Fatalf("records %+v, want one of kind %s that says %q, with a step: %v", records, tc.kind, tc.says, tc.step)
+				t.Fatalf("records %+v, want one of kind %s with reason %q, with a step: %v", records, tc.kind, tc.says, tc.step)
 			}
 			_, err := Difference(exp, found, records[0].Key, []string{Head}, []string{Anchor})
 			if (err == nil) != (tc.kind == series.Measured) {
@@ -310,7 +310,7 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 	}
 }
 
-// gatesOf are what a template may ask for; a schedule writes its candidate into all of them.
+// gatesOf are gates that a template may have; a schedule sets the candidate in each of them.
 var gatesOf = map[string][]assayv1alpha1.Gate{
 	"a gate on every arm":     {{Name: "faster", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1"}},
 	"a gate on the head":      {{Name: "faster", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1", Candidate: Head}},
@@ -318,7 +318,7 @@ var gatesOf = map[string][]assayv1alpha1.Gate{
 	"no gate":                 nil,
 }
 
-// harmsOf are what happens to the trials of an arm, and what is said of it.
+// harmsOf are modifications of the trials of an arm, and the resulting reason.
 var harmsOf = map[string]struct {
 	to   func(at int, a *record.Attempt)
 	says string
@@ -329,9 +329,9 @@ var harmsOf = map[string]struct {
 			a.Outcome, a.ExitCode, a.Signal, a.Result = record.Failed, nil, ptr.To(11), nil
 		}
 	}, "trials completed against at least 1"},
-	"a trial of it is not there": {func(at int, a *record.Attempt) {
+	"a trial is missing": {func(at int, a *record.Attempt) {
 		if at == 3 {
-			a.Wave = 99 // A wave that nobody looks at.
+			a.Wave = 99 // A wave outside the analysis.
 		}
 	}, "trials completed against at least 1"},
 	"its program changes": {func(at int, a *record.Attempt) {
@@ -343,7 +343,7 @@ var harmsOf = map[string]struct {
 	}, "changed during the run"},
 }
 
-// harm happens to the measured trials of an arm.
+// harm modifies the measured trials of an arm.
 func harm(arm string, to func(at int, a *record.Attempt)) func([]record.Attempt) {
 	return func(attempts []record.Attempt) {
 		at := 0
@@ -356,8 +356,8 @@ func harm(arm string, to func(at int, a *record.Attempt)) func([]record.Attempt)
 	}
 }
 
-// Who may not be compared with another arm is in no figure of a series, whatever gates the run has.
-func TestWhatMayNotBeComparedIsNoFigureWhateverTheGatesAre(t *testing.T) {
+// An arm that may not be compared is in no record of a series, independent of the gates of the run.
+func TestRun_IncomparableArmIsInNoRecord(t *testing.T) {
 	for gate, gates := range gatesOf {
 		for what, happens := range harmsOf {
 			for arm, want := range map[string]struct{ gap, step, bridged bool }{
@@ -388,8 +388,8 @@ func TestWhatMayNotBeComparedIsNoFigureWhateverTheGatesAre(t *testing.T) {
 	}
 }
 
-// The sides of a confirming run have no gates: a schedule writes the head into them.
-func TestSidesThatMayNotBeComparedConfirmNothing(t *testing.T) {
+// The sides of a confirming run have no gates, because a schedule sets the head in them.
+func TestDifference_IncomparableSidesAreRefused(t *testing.T) {
 	over, under := []string{Head, "new-1", "new-2"}, []string{"old-1", "old-2"}
 	for gate, gates := range gatesOf {
 		confirming := func(t *testing.T, harm func([]record.Attempt)) (Keyed, error) {
@@ -404,7 +404,7 @@ func TestSidesThatMayNotBeComparedConfirmNothing(t *testing.T) {
 			_, err := Difference(exp, found, records[0].Key, over, under)
 			return records[0], err
 		}
-		t.Run(gate+", and nothing happens", func(t *testing.T) {
+		t.Run(gate+", without harm", func(t *testing.T) {
 			if record, err := confirming(t, func([]record.Attempt) {}); err != nil || record.Record.Kind != series.Measured {
 				t.Errorf("%+v, %v", record, err)
 			}
@@ -425,8 +425,8 @@ func TestSidesThatMayNotBeComparedConfirmNothing(t *testing.T) {
 	}
 }
 
-// A clock that reads the same again and again leaves figures no further apart than it can tell.
-func TestAFigureHasTheErrorOfItsClock(t *testing.T) {
+// A clock with repeated readings yields figures that are no more precise than its resolution.
+func TestRun_ErrorIncludesTheClockResolution(t *testing.T) {
 	readings := func(of func(arm string, at int) float64) func([]record.Attempt) {
 		return func(attempts []record.Attempt) {
 			for i := range attempts {
@@ -439,11 +439,11 @@ func TestAFigureHasTheErrorOfItsClock(t *testing.T) {
 	ticks := map[string]float64{Anchor: 15, Predecessor: 15, Head: 16, NextAnchor: 15}
 	for name, tc := range map[string]struct {
 		of   func(arm string, at int) float64
-		zero bool // Whether the truth may be that nothing differs.
+		zero bool // Whether 0 is a plausible true difference.
 	}{
-		"a tick apart, always":                 {func(arm string, _ int) float64 { return ticks[arm] * 1e-3 }, true},
-		"a tick apart, in between two of them": {func(arm string, at int) float64 { return (ticks[arm] + float64(at%2)) * 1e-3 }, true},
-		"many ticks apart":                     {func(arm string, at int) float64 { return (100*(ticks[arm]-14) + float64(at%2)) * 1e-3 }, false},
+		"always one tick apart":                         {func(arm string, _ int) float64 { return ticks[arm] * 1e-3 }, true},
+		"one tick apart, alternating between two ticks": {func(arm string, at int) float64 { return (ticks[arm] + float64(at%2)) * 1e-3 }, true},
+		"many ticks apart":                              {func(arm string, at int) float64 { return (100*(ticks[arm]-14) + float64(at%2)) * 1e-3 }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := point()
@@ -461,14 +461,14 @@ func TestAFigureHasTheErrorOfItsClock(t *testing.T) {
 			confirmation := change.Confirmation{Alpha: 0.001, Runs: 1, Searched: 100}
 			m := change.Measured{LogRatio: record.Ratio.LogRatio, SE: record.Ratio.SE, DF: record.Ratio.DF, Between: 1e-8, Old: 1, New: 1}
 			if outcome := confirmation.Judge(0.06, m, 1); (outcome == change.Holds) == tc.zero {
-				t.Errorf("a confirming run says %s of %+v", outcome, m)
+				t.Errorf("a confirming run has outcome %s for %+v", outcome, m)
 			}
 		})
 	}
 }
 
-// Whoever may write an analysis may give a reason of any length, and every series of a schedule keeps it.
-func TestAReasonIsKeptAsFarAsItIsRead(t *testing.T) {
+// An analysis may have a reason of any length, which every series of a schedule stores.
+func TestRun_LongReasonIsTruncated(t *testing.T) {
 	r := point()
 	exp, found := measured(t, r, 6)
 	invalidate(Head)(exp, found)
@@ -511,7 +511,7 @@ func without(arm string) func(*experiment.Experiment, *analysis.Analysis) {
 	}
 }
 
-func TestWhatIsAskedIsTheSameForEveryRevision(t *testing.T) {
+func TestWorkload_IndependentOfTheRevision(t *testing.T) {
 	workload := func(r *Run, edits ...func(*runSpec)) string {
 		t.Helper()
 		exp, _ := measured(t, r, 3, edits...)
@@ -538,13 +538,13 @@ func TestWhatIsAskedIsTheSameForEveryRevision(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := workload(tc.run, tc.edit); (got == plain) != tc.same {
-				t.Errorf("%s, and plainly %s", got, plain)
+				t.Errorf("%s, without edits %s", got, plain)
 			}
 		})
 	}
 }
 
-func TestWhatIsFollowedIsWhatGatesJudge(t *testing.T) {
+func TestKeys_AreTheMetricsOfGates(t *testing.T) {
 	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -561,14 +561,14 @@ func TestWhatIsFollowedIsWhatGatesJudge(t *testing.T) {
 		t.Error(diff)
 	}
 	if worse := Worse(exp, series.Key{Metric: "throughput"}); worse(0.1) || !worse(-0.1) {
-		t.Error("more throughput is worse")
+		t.Error("an increase of throughput counts as worse")
 	}
 	if worse := Worse(exp, series.Key{Metric: "latency"}); !worse(0.1) || worse(-0.1) {
-		t.Error("less latency is worse")
+		t.Error("a decrease of latency counts as worse")
 	}
 }
 
-func TestARunWithoutARevisionIsRefused(t *testing.T) {
+func TestRun_CheckRequiresRevisionsAndNames(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit func(*Run)
 		says string
@@ -585,7 +585,7 @@ func TestARunWithoutARevisionIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := Parse(raw); err == nil || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("got %v, want an error that says %q", err, tc.says)
+				t.Errorf("got %v, want an error with %q", err, tc.says)
 			}
 		})
 	}
@@ -604,8 +604,8 @@ func TestARunWithoutARevisionIsRefused(t *testing.T) {
 	}
 }
 
-// A run may follow thousands of series, each of which is looked for among the figures of all.
-func TestThePointsOfARunTakeTheTimeOfTheirNumber(t *testing.T) {
+// A run may have thousands of series, each of which is looked up among all figures.
+func TestRun_RecordsInLinearTime(t *testing.T) {
 	exp := &experiment.Experiment{
 		Spec: json.RawMessage("{}"), Template: json.RawMessage("{}"),
 		Arms: []record.Arm{{Name: Anchor, Baseline: true}, {Name: Head}, {Name: Predecessor}},

@@ -25,13 +25,13 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// gone are the images that the registry does not have any more, with what it says. It is not asked for any other.
+// gone maps deleted images to the answer of the registry. Other images are not requested.
 type gone map[string]schedule.Image
 
 func (g gone) Resolve(_ context.Context, reference string) schedule.Image { return g[reference] }
 
-// every is how many commits lie from one night to the next, and culprit is the one after which programs are slower: the head of the night
-// after it is the first that shows it.
+// every is the number of commits between two nights, and culprit is the commit from which programs are slower; the head of the following
+// night is the first slow one.
 const every, culprit, after = 5, 68, 70
 
 func numberOf(revision string) (n int) {
@@ -54,7 +54,7 @@ func slowed(by float64, at ...int) func(string) float64 {
 	}
 }
 
-// search is a lab whose schedule locates changes, and in which one was confirmed.
+// search is a lab whose schedule locates changes, with one confirmed change.
 type search struct {
 	*lab
 	change   string
@@ -62,7 +62,7 @@ type search struct {
 	recorded []schedule.Recorded
 	clock    *clocktesting.FakePassiveClock
 	seconds  func(string) float64
-	// told are the events by their names, waves the runs that were made of the search.
+	// told maps the names of events to their texts, and waves counts the runs of the search.
 	told  map[string]string
 	waves int
 }
@@ -83,7 +83,7 @@ func newSearch(t *testing.T, seconds func(string) float64) *search {
 	return l
 }
 
-// night is a point, and the confirming run that it may ask for.
+// night records a point, and the confirming run that may follow it.
 func (l *search) night() {
 	l.t.Helper()
 	head := every * l.sequence
@@ -113,7 +113,7 @@ func (l *search) night() {
 	}
 }
 
-// again is the same history for another test. The ledgers of the nights are not a part of it: no search reads them.
+// again returns a copy of the history for another test, without the ledgers of the nights, which no search reads.
 func (l *search) again(t *testing.T) *search {
 	t.Helper()
 	const history = "/history"
@@ -129,7 +129,7 @@ func (l *search) again(t *testing.T) *search {
 	return &out
 }
 
-// step is one pass of the operator: it reports whether there was anything to do.
+// step executes one reconcile, and reports whether there was anything to do.
 func (l *search) step() (again bool, err error) {
 	ctx := l.t.Context()
 	waits, err := l.history.Search(ctx, l.schedule, l.recorded)
@@ -163,7 +163,7 @@ func (l *search) step() (again bool, err error) {
 	return true, err
 }
 
-// wave is the run that a search waits for.
+// wave returns the run that a search waits for.
 func (l *search) wave(waits *schedule.Search) *assayv1alpha1.ScheduledRun {
 	l.sequence++
 	entry := entryOf(l.sequence, waits.Arms...)
@@ -171,7 +171,7 @@ func (l *search) wave(waits *schedule.Search) *assayv1alpha1.ScheduledRun {
 	return entry
 }
 
-// ends plays the search to its end.
+// ends runs the search to its end.
 func (l *search) ends() {
 	l.t.Helper()
 	for steps := 0; ; steps++ {
@@ -186,13 +186,13 @@ func (l *search) ends() {
 	}
 }
 
-// unpulled is a wave that failed because no node gets an image.
+// unpulled adds a failed wave because an image cannot be pulled.
 func (l *search) unpulled(image string) {
 	l.t.Helper()
 	l.fails(assayv1alpha1.ReasonImageNotPulled, fmt.Sprintf("image %q cannot be pulled: not found; correct the image", image))
 }
 
-// fails is a wave whose run failed and measured nothing.
+// fails adds a wave whose run failed without measurements.
 func (l *search) fails(reason, message string) {
 	l.t.Helper()
 	entry := l.wave(l.nextWave())
@@ -220,7 +220,7 @@ func (l *search) found() change.Change {
 	return book.Changes[at]
 }
 
-// decides is what a person says of the change.
+// decides sets the state of the change by a person.
 func (l *search) decides(to change.State) {
 	l.t.Helper()
 	l.must(l.history.decide(l.t.Context(), l.schedule, l.change, func(c change.Change, e change.Event) (change.Change, error) {
@@ -229,7 +229,7 @@ func (l *search) decides(to change.State) {
 	}))
 }
 
-// nextWave is what the search waits for once it has begun.
+// nextWave returns the wave that the search waits for after its start.
 func (l *search) nextWave() *schedule.Search {
 	l.t.Helper()
 	for range 3 {
@@ -241,21 +241,21 @@ func (l *search) nextWave() *schedule.Search {
 		_, err = l.step()
 		l.must(err)
 	}
-	l.t.Fatal("it waits for no wave")
+	l.t.Fatal("the search waits for no wave")
 	return nil
 }
 
-func TestAChangeIsLocatedByItsSchedule(t *testing.T) {
+func TestLocate_ChangeOfASchedule(t *testing.T) {
 	begun := newSearch(t, slowed(0.1, culprit))
 	const most = 0.01 * 0.01
 	if effect := begun.found().Effects[0]; !(effect.Between > 0) || effect.Between > most {
-		t.Errorf("builds of one speed are held to differ by a variance of %g, want at most %g", effect.Between, most)
+		t.Errorf("equal builds have a variance of %g, want at most %g", effect.Between, most)
 	}
-	t.Run("whatever happens", func(t *testing.T) { locating(t, begun) })
-	t.Run("unless there is nothing to locate", func(t *testing.T) { notLocated(t, begun) })
-	t.Run("or nothing to measure, which is said once", func(t *testing.T) { unsearchable(t, begun) })
-	t.Run("in any order", func(t *testing.T) { anything(t, begun) })
-	t.Run("also where the operator dies at any write, and then it finds the same", func(t *testing.T) { interrupted(t, begun) })
+	t.Run("with one disturbance", func(t *testing.T) { locating(t, begun) })
+	t.Run("not started for other changes", func(t *testing.T) { notLocated(t, begun) })
+	t.Run("ends with one event if no revision can be measured", func(t *testing.T) { unsearchable(t, begun) })
+	t.Run("with random events", func(t *testing.T) { anything(t, begun) })
+	t.Run("same result if the operator stops at any write", func(t *testing.T) { interrupted(t, begun) })
 }
 
 func locating(t *testing.T, begun *search) {
@@ -265,21 +265,21 @@ func locating(t *testing.T, begun *search) {
 		play     func(l *search)
 		state    change.State
 		culprits []string
-		// told is how the event reads, and lost how many runs measured nothing.
+		// told is the text of the event, and lost the number of runs without a result.
 		told string
 		lost int
 	}{
-		"the commit is found": {nil, change.Located, []string{name}, name + ": 1.", 0},
-		"where nothing lies between two nights, the second is measured again and found": {func(l *search) {
+		"the culprit is found": {nil, change.Located, []string{name}, name + ": 1.", 0},
+		"without revisions between two nights, the second is remeasured and found": {func(l *search) {
 			l.recorded = slices.DeleteFunc(l.recorded, func(r schedule.Recorded) bool { return numberOf(r.Revision.Revision)%every != 0 })
 		}, change.Located, []string{revision(after).Revision}, revision(after).Revision + ": 1.", 0},
-		"a run that was deleted is made again": {func(l *search) {
+		"a deleted run is repeated": {func(l *search) {
 			entry := l.wave(l.nextWave())
 			for range 2 {
 				l.must(l.history.Gap(l.t.Context(), l.schedule, entry, "BenchmarkRun was deleted"))
 			}
 		}, change.Located, []string{name}, name + ": 1.", 1},
-		"a run that was recorded and deleted before anybody noted that it was counts as measured": {func(l *search) {
+		"a run deleted after it was recorded counts as measured": {func(l *search) {
 			entry := l.wave(l.nextWave())
 			run := l.begins(entry)
 			l.measures(entry, run, int(entry.Blocks), l.seconds)
@@ -287,60 +287,60 @@ func locating(t *testing.T, begun *search) {
 			l.must(l.history.Gap(l.t.Context(), l.schedule, entry, "BenchmarkRun was deleted"))
 			l.record(entry, run)
 		}, change.Located, []string{name}, name + ": 1.", 0},
-		"a run that measured nothing is made again": {func(l *search) {
+		"a run without measurements is repeated": {func(l *search) {
 			entry := l.wave(l.nextWave())
 			run := l.begins(entry)
 			l.record(entry, run)
 			l.record(entry, run)
 		}, change.Located, []string{name}, name + ": 1.", 1},
-		"an image that is gone is passed over": {func(l *search) {
+		"a deleted image is skipped": {func(l *search) {
 			l.history.Images = gone{image(culprit): {Vanished: "it is gone"}}
 		}, change.Located, []string{"one of 2 revisions after r67 up to r69"}, "one of 2 revisions after r67 up to r69", 0},
-		"an image that no node gets is passed over": {func(l *search) {
+		"an image that cannot be pulled is skipped": {func(l *search) {
 			l.unpulled(image(culprit))
 		}, change.Located, []string{"one of 2 revisions after r67 up to r69"}, "one of 2 revisions after r67 up to r69", 1},
-		"an image that another failure names is measured all the same": {func(l *search) {
+		"an image named in another failure is measured": {func(l *search) {
 			l.fails("Tested", fmt.Sprintf("the node went away while image %q was measured", image(culprit)))
 		}, change.Located, []string{name}, name + ": 1.", 1},
-		"an end that no node gets is asked for again": {func(l *search) {
+		"an end whose image cannot be pulled is retried": {func(l *search) {
 			l.nextWave()
 			l.unpulled(l.kept().Search.Revisions[0].Image)
 		}, change.Located, []string{name}, name + ": 1.", 1},
-		"an end whose image is gone ends it": {func(l *search) {
+		"an end with a deleted image ends the search": {func(l *search) {
 			l.nextWave()
 			good := l.kept().Search.Revisions[0]
 			l.history.Images = gone{good.Image: {Vanished: "it is gone"}}
 		}, change.Confirmed, nil, "found no culprit in 1 waves: the first revision could not be measured", 0},
-		"a registry that does not answer is no reason to pass over": {func(l *search) {
+		"an unreachable registry does not cause skipped revisions": {func(l *search) {
 			l.history.Images = gone{image(culprit): {Problem: "no answer"}}
 		}, change.Located, []string{name}, name + ": 1.", 0},
-		"when its time is over it ends with what it has": {func(l *search) {
+		"the time limit ends the search with its results": {func(l *search) {
 			_, err := l.step()
 			l.must(err)
 			l.clock.SetTime(night.Add(25 * time.Hour))
 		}, change.Confirmed, nil, "its time limit has passed (started 2026-11-23T02:00:00Z, allowed 24h0m0s)", 0},
-		"a clock that jumps back takes it no time": {func(l *search) {
+		"a clock that jumps back does not end the search": {func(l *search) {
 			_, err := l.step()
 			l.must(err)
 			l.clock.SetTime(night.AddDate(-1, 0, 0))
 		}, change.Located, []string{name}, name + ": 1.", 0},
-		"a schedule that locates no more ends it": {func(l *search) {
+		"a schedule without locate ends the search": {func(l *search) {
 			_, err := l.step()
 			l.must(err)
 			l.schedule.Spec.OnChange = nil
 		}, change.Confirmed, nil, "no longer locates changes", 0},
-		"what a person decides meanwhile stands, and no further run is made": {func(l *search) {
+		"a person's decision has precedence, and stops the search": {func(l *search) {
 			_, err := l.step()
 			l.must(err)
 			l.decides(change.Accepted)
 		}, change.Accepted, nil, "its state is Accepted", 0},
-		"another schedule that has the series now goes on with it": {func(l *search) {
+		"a schedule that took over the series continues the search": {func(l *search) {
 			_, err := l.step()
 			l.must(err)
 			l.schedule = l.schedule.DeepCopy()
 			l.schedule.Name, l.schedule.UID, l.schedule.Status = "second", "another", assayv1alpha1.BenchmarkScheduleStatus{}
 		}, change.Located, []string{name}, name + ": 1.", 0},
-		"what somebody deleted begins anew": {func(l *search) {
+		"a deleted search starts again": {func(l *search) {
 			_, err := l.step()
 			l.must(err)
 			folder := strings.TrimPrefix(l.history.Store.URL(), "file://")
@@ -359,7 +359,7 @@ func locating(t *testing.T, begun *search) {
 				t.Errorf("the change is %s with %v, want %s with %v", found.State, found.Culprits, tc.state, tc.culprits)
 			}
 			if len(l.told) != 1 || !strings.Contains(l.told[l.change], tc.told) {
-				t.Errorf("told %q, want once %q", l.told, tc.told)
+				t.Errorf("events %q, want one with %q", l.told, tc.told)
 			}
 			if len(kept.Lost) != tc.lost || kept.Answer == nil || len(kept.Search.Done)+len(kept.Lost) > kept.Bounds.Runs {
 				t.Errorf("%d runs were lost, want %d: %+v", len(kept.Lost), tc.lost, kept)
@@ -367,13 +367,13 @@ func locating(t *testing.T, begun *search) {
 			if after := len(l.records()); after != before {
 				t.Errorf("the search left %d records in the series", after-before)
 			}
-			// It is over: later points begin nothing.
+			// The search has ended, so later points do not start another one.
 			l.schedule.Status.Locating = ""
 			if l.sequence++; tc.state != change.Accepted {
 				l.night()
 			}
 			if more, err := l.step(); more || err != nil || len(l.told) != 1 {
-				t.Errorf("it begins again: %v, %v", err, l.told)
+				t.Errorf("another search starts: %v, %v", err, l.told)
 			}
 		})
 	}
@@ -381,14 +381,14 @@ func locating(t *testing.T, begun *search) {
 
 func notLocated(t *testing.T, begun *search) {
 	for sentence, play := range map[string]func(l *search){
-		"a change of a schedule that locates none": func(l *search) { l.schedule.Spec.OnChange, l.schedule.Status.Locating = nil, "" },
-		"a change that somebody has acknowledged": func(l *search) {
+		"a change of a schedule without locate": func(l *search) { l.schedule.Spec.OnChange, l.schedule.Status.Locating = nil, "" },
+		"an acknowledged change": func(l *search) {
 			l.must(l.history.decide(l.t.Context(), l.schedule, l.change, func(c change.Change, e change.Event) (change.Change, error) {
 				return c.Acknowledge(e)
 			}))
 		},
-		"a change that somebody has decided about": func(l *search) { l.decides(change.Fixed) },
-		"a change that somebody else is locating": func(l *search) {
+		"a change with a person's decision": func(l *search) { l.decides(change.Fixed) },
+		"a change that a person is locating": func(l *search) {
 			l.must(l.history.decide(l.t.Context(), l.schedule, l.change, func(c change.Change, e change.Event) (change.Change, error) {
 				e.Who, e.Why = "assay bisect", "40 revisions are searched"
 				return c.Sought(e)
@@ -402,18 +402,18 @@ func notLocated(t *testing.T, begun *search) {
 			before := l.found()
 			if l.schedule.Spec.Series != "other" {
 				if found, err := l.history.locatesNow(t.Context(), l.schedule); err != nil || found != "" {
-					t.Errorf("%q is to be located, %v", found, err)
+					t.Errorf("%q is located, %v", found, err)
 				}
 			}
 			l.ends()
 			if after := l.found(); l.waves != begun.waves || len(l.told) > 0 || l.kept() != nil || len(after.History) != len(before.History) {
-				t.Errorf("%d waves, told %v, %+v", l.waves, l.told, after)
+				t.Errorf("%d waves, events %v, %+v", l.waves, l.told, after)
 			}
 		})
 	}
 }
 
-// unsearchable is a change between two nights in which nothing new was built.
+// unsearchable has a change between two nights without a new revision.
 func unsearchable(t *testing.T, begun *search) {
 	l := begun.again(t)
 	const head = after + every
@@ -438,7 +438,7 @@ func unsearchable(t *testing.T, begun *search) {
 			"so no commit caused it",
 	}
 	if found := l.found(); found.State != change.Confirmed || l.waves != begun.waves || !maps.Equal(l.told, want) {
-		t.Errorf("%s after %d waves, told %v, want %v", found.State, l.waves, l.told, want)
+		t.Errorf("%s after %d waves, events %v, want %v", found.State, l.waves, l.told, want)
 	}
 	if next, err := l.history.locatesNow(t.Context(), l.schedule); next != "" || err != nil {
 		t.Errorf("%q is located again: %v", next, err)
@@ -453,7 +453,7 @@ func (h *History) locatesNow(ctx context.Context, s *assayv1alpha1.BenchmarkSche
 	return h.locates(ctx, s, all, book)
 }
 
-// dying is a store in which the operator dies at one write of the history: before that, or after it.
+// dying is a store in which the operator stops before or after one write of the history.
 type dying struct {
 	store.Store
 	at, writes int
@@ -478,7 +478,7 @@ func (d *dying) Update(ctx context.Context, key string, turn func([]byte) ([]byt
 	return errKilled
 }
 
-// An operator that dies at any write, before or after it, finds the same, measures no wave twice, and tells it under one name.
+// An operator that stops before or after any write finds the same culprits, measures no wave twice, and sends one event.
 func interrupted(t *testing.T, begun *search) {
 	outcome := func(l *search) string {
 		kept, found := l.kept(), l.found()
@@ -513,7 +513,7 @@ func interrupted(t *testing.T, begun *search) {
 			}
 		}
 		if at > writes {
-			const fewest = 6 // Begun and in the book, a wave and another one, found and in the book.
+			const fewest = 6 // At least the start, two waves and the result, with their writes to the book.
 			if writes < fewest {
 				t.Errorf("only %d writes", writes)
 			}
@@ -522,16 +522,16 @@ func interrupted(t *testing.T, begun *search) {
 	}
 }
 
-// world is a search in which anything happens between any two passes.
+// world is a search with random events between reconciles.
 type world struct {
 	*search
 	store  *dying
 	random *rand.Rand
-	// started are the runs that were made, by their numbers.
+	// started are the sequence numbers of created runs.
 	started map[int64]bool
 }
 
-// until does something again until the store lets it.
+// until repeats an operation until the store accepts it.
 func (w *world) until(do func() error) {
 	w.t.Helper()
 	for err := do(); err != nil; err = do() {
@@ -541,7 +541,7 @@ func (w *world) until(do func() error) {
 	}
 }
 
-// happens is what nobody asked for.
+// happens adds a random event.
 func (w *world) happens() {
 	w.clock.SetTime(w.clock.Now().Add(time.Duration(w.random.IntN(180)-30) * time.Minute))
 	w.store.at, w.store.after = w.store.writes+1+w.random.IntN(6), w.random.IntN(2) == 0
@@ -551,11 +551,11 @@ func (w *world) happens() {
 	}
 	w.history.Images = found
 	if w.random.IntN(30) == 0 {
-		w.schedule.Name += "-again" // It is created anew, under another name.
+		w.schedule.Name += "-again" // A new schedule under another name.
 	}
 }
 
-// pass is one of the operator's, and reports whether there is more to do.
+// pass executes one reconcile, and reports whether there is more to do.
 func (w *world) pass() bool {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -571,7 +571,7 @@ func (w *world) pass() bool {
 			return true
 		}
 		if before, told := w.told[found.Change]; told && before != found.Story() {
-			w.t.Errorf("told %q and then %q", before, found.Story())
+			w.t.Errorf("event %q and then %q", before, found.Story())
 		}
 		w.told[found.Change] = found.Story()
 		_, _ = w.history.Located(ctx, w.schedule, found)
@@ -586,19 +586,19 @@ func (w *world) pass() bool {
 	case 0:
 		w.until(deleted)
 	case 1:
-		w.until(record) // It has no analysis.
+		w.until(record) // The run has no analysis.
 	default:
 		w.measures(entry, run, int(entry.Blocks), w.seconds)
 		w.until(record)
 		if w.random.IntN(3) == 0 {
-			w.until(deleted) // Before the status said that it was recorded.
+			w.until(deleted) // Before the status recorded it.
 		}
 	}
 	return true
 }
 
-// Whatever happens, every run of a search counts once, it stays within its bounds, ends, is told in the same words, and names nothing that
-// did not do it.
+// With random events every run of a search counts once; the search stays within its bounds, ends, sends the same text in each event, and
+// names no innocent revision.
 func anything(t *testing.T, begun *search) {
 	const worlds, passes = 25, 80
 	located, lost := 0, 0
@@ -614,7 +614,7 @@ func anything(t *testing.T, begun *search) {
 		}
 		kept, found := w.kept(), w.found()
 		if more || kept.Answer == nil || len(w.told) != 1 || found.State == change.Locating {
-			t.Fatalf("world %d does not end: %s, told %v, %+v", seed, found.State, w.told, kept)
+			t.Fatalf("world %d does not end: %s, events %v, %+v", seed, found.State, w.told, kept)
 		}
 		counted := map[int64]bool{}
 		for _, l := range kept.Lost {
@@ -630,7 +630,7 @@ func anything(t *testing.T, begun *search) {
 			t.Errorf("world %d: %d runs were made, %d measured and %d lost: %+v", seed, len(w.started), measured, len(kept.Lost), kept.Lost)
 		}
 		if len(w.started) > kept.Bounds.Runs || measured > kept.Bounds.Waves {
-			t.Errorf("world %d: %d runs and %d waves, and it may have %+v", seed, len(w.started), measured, kept.Bounds)
+			t.Errorf("world %d: %d runs and %d waves, the bounds are %+v", seed, len(w.started), measured, kept.Bounds)
 		}
 		lost += len(kept.Lost)
 		if found.State == change.Located {
@@ -638,17 +638,17 @@ func anything(t *testing.T, begun *search) {
 		}
 		for _, c := range kept.Answer.Culprits {
 			if !slices.Contains(c.Among, revision(culprit).Revision) {
-				t.Errorf("world %d: %+v did nothing", seed, c)
+				t.Errorf("world %d: %+v is innocent", seed, c)
 			}
 		}
 	}
-	// A world in which nothing happens shows nothing, and neither does one in which nothing works.
+	// The random events must neither be too rare nor prevent all searches.
 	if located < worlds/2 || lost < worlds/3 {
 		t.Errorf("%d of %d were located, %d runs were lost", located, worlds, lost)
 	}
 }
 
-// counted is a store that counts what is read of it.
+// counted is a store that counts reads of searches.
 type counted struct {
 	store.Store
 	searches int
@@ -661,8 +661,8 @@ func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
 	return c.Store.Get(ctx, key)
 }
 
-// Each pass of the operator looks for the searches of changes, of which a noisy program may have suspected thousands.
-func TestNoSearchIsLookedForOfASuspicionThatCameToNothing(t *testing.T) {
+// Each reconcile looks up the searches of changes, and noisy programs may have thousands of refuted suspicions.
+func TestLocate_RefutedSuspicionsAreNotLookedUp(t *testing.T) {
 	l := newLab(t)
 	l.schedule.Spec.OnChange = &assayv1alpha1.OnChange{Locate: &assayv1alpha1.LocateChange{Waves: 6, Runs: 8}}
 	l.point(1)
@@ -682,6 +682,6 @@ func TestNoSearchIsLookedForOfASuspicionThatCameToNothing(t *testing.T) {
 	l.history.Store = store
 	_, err = l.history.Search(t.Context(), l.schedule, nil)
 	if l.must(err); store.searches != 2 {
-		t.Errorf("%d searches are looked for, and a person decided about 2 of the changes", store.searches)
+		t.Errorf("%d searches are looked up, want 2, of the changes with a person's decision", store.searches)
 	}
 }

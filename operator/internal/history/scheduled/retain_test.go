@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// retained are histories of a night each, and what a policy leaves of them.
+// retained are histories with a point per night, and the remaining records after retention.
 type retained struct {
 	t        *testing.T
 	store    store.Store
@@ -89,10 +89,10 @@ func numbers(from, to int) (out []int64) {
 	return out
 }
 
-// few keeps all points of ten days, and older ones for another ten: the first of ten.
+// few retains all points of ten days, and the first of ten for another ten days.
 var few = series.Retention{Full: 10 * day, Every: 10 * day, Thinned: 20 * day}
 
-func TestHistoriesAreRetainedByThePolicyOfTheirNamespace(t *testing.T) {
+func TestRefresh_AppliesThePolicyOfTheNamespace(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		policies map[string]series.Retention
 		mine     []string
@@ -100,27 +100,27 @@ func TestHistoriesAreRetainedByThePolicyOfTheirNamespace(t *testing.T) {
 		want     map[string][]int64
 		next     time.Duration
 	}{
-		"without a policy all of it stays": {nil, nil, nil, map[string][]int64{"team": numbers(1, 40), "other": numbers(1, 40)}, day},
-		// 1 has the image of the anchor, and begins the series.
-		"a policy is for its namespace": {map[string]series.Retention{"team": few}, nil, nil,
+		"without a policy all points are retained": {nil, nil, nil, map[string][]int64{"team": numbers(1, 40), "other": numbers(1, 40)}, day},
+		// Record 1 has the image of the anchor, and starts the series.
+		"a policy applies to its namespace": {map[string]series.Retention{"team": few}, nil, nil,
 			map[string][]int64{"team": append([]int64{1, 20}, numbers(30, 40)...), "other": numbers(1, 40)}, day},
-		"of another operator's nothing goes": {map[string]series.Retention{"team": few, "other": few}, []string{"other"}, nil,
+		"histories of another operator are not thinned": {map[string]series.Retention{"team": few, "other": few}, []string{"other"}, nil,
 			map[string][]int64{"team": numbers(1, 40), "other": append([]int64{1, 20}, numbers(30, 40)...)}, day},
-		"also of one that nobody measures any more, but for what begins it and what is taken up": {
+		"an inactive history retains its first record and the state for the next run": {
 			map[string]series.Retention{"team": few}, nil, func(r *retained) { r.clock.Step(4000 * day) }, map[string][]int64{"team": {1, 39}}, day},
-		"what a change rests on stays, whatever its state": {map[string]series.Retention{"team": few}, nil, func(r *retained) {
+		"evidence of a change in any state is retained": {map[string]series.Retention{"team": few}, nil, func(r *retained) {
 			for i, state := range []change.State{change.Suspected, change.Confirmed, change.Located, change.Fixed, change.Invalid} {
 				at := int64(3 * (i + 1))
 				r.change("team", change.Change{ID: fmt.Sprint(i), State: state, From: at, First: at, To: at})
 			}
 			r.clock.Step(4000 * day)
 		}, map[string][]int64{"team": append(numbers(1, 22), 39)}, day},
-		"a book that cannot be read: nothing goes, and it is tried again soon": {map[string]series.Retention{"team": few}, nil,
+		"an unreadable book prevents retention, with an early retry": {map[string]series.Retention{"team": few}, nil,
 			func(r *retained) { r.spoil("history/team/changes.json") }, map[string][]int64{"team": numbers(1, 40)}, retainAgain},
-		"a history that cannot be read keeps no other from it": {map[string]series.Retention{"team": few, "other": few}, nil,
+		"an unreadable history does not affect others": {map[string]series.Retention{"team": few, "other": few}, nil,
 			func(r *retained) { r.spoil("history/other/series/x.parquet") },
 			map[string][]int64{"team": append([]int64{1, 20}, numbers(30, 40)...), "other": numbers(1, 40)}, retainAgain},
-		"a store that is away is asked again soon": {map[string]series.Retention{"team": few}, nil, func(r *retained) {
+		"an unreachable store is retried soon": {map[string]series.Retention{"team": few}, nil, func(r *retained) {
 			r.retainer.Store = &awayStore{r.store, "history/"}
 		}, map[string][]int64{"team": numbers(1, 40)}, retainAgain},
 	} {
@@ -135,7 +135,7 @@ func TestHistoriesAreRetainedByThePolicyOfTheirNamespace(t *testing.T) {
 			if tc.policies != nil {
 				r.policies = tc.policies
 			}
-			for range 2 { // An operator that is replaced does it again.
+			for range 2 { // The second pass is that of a new operator.
 				r.retainer.due = nil
 				if next := r.retainer.Refresh(t.Context()); next != tc.next {
 					t.Errorf("the next turn is in %s, want %s", next, tc.next)
@@ -143,7 +143,7 @@ func TestHistoriesAreRetainedByThePolicyOfTheirNamespace(t *testing.T) {
 			}
 			for namespace, want := range tc.want {
 				if got := r.left(namespace); !slices.Equal(got, want) {
-					t.Errorf("of %s the records %v stay, want %v", namespace, got, want)
+					t.Errorf("namespace %s retains the records %v, want %v", namespace, got, want)
 				}
 			}
 		})
@@ -168,7 +168,7 @@ func (r *retained) spoil(key string) {
 	}
 }
 
-func TestANamespaceHasItsTurnOnceADay(t *testing.T) {
+func TestRefresh_OncePerDayAndNamespace(t *testing.T) {
 	r := retaining(t)
 	r.policies["team"] = few
 	r.nights("team", 1, 40)
@@ -183,15 +183,15 @@ func TestANamespaceHasItsTurnOnceADay(t *testing.T) {
 	}
 	turn("at first", append([]int64{1, 20}, numbers(30, 40)...), day)
 	r.clock.Step(6 * time.Hour)
-	r.nights("team", 25, 29) // Somebody rebuilt it.
+	r.nights("team", 25, 29) // The history was rebuilt.
 	turn("within a day", append(append([]int64{1, 20}, numbers(25, 29)...), numbers(30, 40)...), 18*time.Hour)
 	r.clock.Step(18 * time.Hour)
 	turn("a day later", append([]int64{1}, numbers(30, 40)...), day)
 	r.clock.SetTime(night.AddDate(-1, 0, 0))
-	turn("a clock that jumps back is no reason to wait for a year", append([]int64{1}, numbers(30, 40)...), day)
+	turn("a clock that jumps back does not delay retention by a year", append([]int64{1}, numbers(30, 40)...), day)
 }
 
-func TestARetainerEndsWithTheOperator(t *testing.T) {
+func TestStart_ReturnsWithItsContext(t *testing.T) {
 	r := retaining(t)
 	r.policies["team"] = few
 	r.nights("team", 1, 40)
@@ -202,7 +202,7 @@ func TestARetainerEndsWithTheOperator(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if got := r.left("team"); len(got) != 12 {
-		t.Errorf("by itself it leaves %v", got)
+		t.Errorf("it returns before its context ends, with %v", got)
 	}
 	cancel()
 	if err := <-ended; err != nil {

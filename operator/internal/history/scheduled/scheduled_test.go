@@ -34,15 +34,15 @@ import (
 
 var night = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
 
-// lab is a schedule with its history, and a machine on which a revision is as slow as its name says.
+// lab is a schedule with its history, and a machine on which the duration of a revision depends on its name.
 type lab struct {
 	t        *testing.T
 	history  *History
 	schedule *assayv1alpha1.BenchmarkSchedule
 	runs     int
-	// warmups are trials that do not count, beside those of the specimen.
+	// warmups is the number of excluded trials in addition to those of the specimen.
 	warmups int32
-	// measured are the objects of machines that have measured, by all that they depend on; nil is not to remember them.
+	// measured caches the objects of simulated measurements by all inputs; nil disables the cache.
 	measured map[string]map[string][]byte
 }
 
@@ -66,7 +66,7 @@ func labIn(t *testing.T, folder string) *lab {
 	}
 }
 
-// revision number n; from slower on, programs take slowdown times as long.
+// revision returns revision number n; from slower on, programs take slowdown times as long.
 func revision(n int) assayv1alpha1.Revision {
 	return assayv1alpha1.Revision{Revision: fmt.Sprintf("r%d", n), Image: fmt.Sprintf("ghcr.io/acme/scan@sha256:%064x", n)}
 }
@@ -99,13 +99,13 @@ func arms(head int) []assayv1alpha1.ScheduledArm {
 	return out
 }
 
-// begins is a run whose ledger says what it is for.
+// begins creates the ledger of a run, which records the purpose of the run.
 func (l *lab) begins(entry *assayv1alpha1.ScheduledRun) *assayv1alpha1.BenchmarkRun {
 	l.t.Helper()
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "team", Name: entry.Name, UID: types.UID(entry.UID), CreationTimestamp: metav1.NewTime(entry.ScheduleTime.Add(time.Second)),
 	}}
-	for range 2 { // An operator that was interrupted does it again.
+	for range 2 { // A retry after an interruption.
 		if err := l.history.Begin(l.t.Context(), l.schedule, entry, run); err != nil {
 			l.t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func (l *lab) begins(entry *assayv1alpha1.ScheduledRun) *assayv1alpha1.Benchmark
 	return run
 }
 
-// measures leaves in a run's ledger what so many blocks measured.
+// measures writes the measurements of this number of blocks into the ledger of a run.
 func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun, blocks int,
 	seconds func(revision string) float64) {
 	l.t.Helper()
@@ -134,7 +134,7 @@ func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Ben
 	}
 }
 
-// machine is what a ledger has after so many blocks.
+// machine returns the ledger objects after this number of blocks.
 func (l *lab) machine(entry *assayv1alpha1.ScheduledRun, blocks int, seconds func(revision string) float64) map[string][]byte {
 	l.t.Helper()
 	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -181,7 +181,7 @@ func (l *lab) record(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Bench
 	return out
 }
 
-// point is a whole run of the schedule.
+// point executes a complete run of the schedule.
 func (l *lab) point(number int) Recorded {
 	l.t.Helper()
 	entry := entryOf(number, arms(number)...)
@@ -190,7 +190,7 @@ func (l *lab) point(number int) Recorded {
 	return l.record(entry, run)
 }
 
-// records are those of the only series.
+// records returns the records of the only series.
 func (l *lab) records() []series.Record {
 	l.t.Helper()
 	keys, err := l.history.archive(l.schedule).Keys(l.t.Context())
@@ -203,7 +203,7 @@ func (l *lab) records() []series.Record {
 	return records
 }
 
-// suspected is a lab in which the newest point gave reason for a suspicion.
+// suspected is a lab with a suspicion caused by the newest point.
 type suspected struct {
 	*lab
 	// newest is the number of that point, and change the suspicion.
@@ -217,7 +217,7 @@ func newSuspected(t *testing.T) suspected {
 	for number := 1; number < slower+10; number++ {
 		if found := l.point(number); found.Suspicion != "" {
 			if number < slower {
-				t.Fatalf("point %d is suspected, and the programs are equal", number)
+				t.Fatalf("point %d is suspected although the programs are equal", number)
 			}
 			return suspected{l, number, found.Suspicion}
 		}
@@ -226,7 +226,7 @@ func newSuspected(t *testing.T) suspected {
 	return suspected{}
 }
 
-// again is the same history for another test.
+// again returns a copy of the history for another test.
 func (s suspected) again(t *testing.T) *lab {
 	t.Helper()
 	folder := t.TempDir()
@@ -239,15 +239,15 @@ func (s suspected) again(t *testing.T) *lab {
 	return out
 }
 
-func TestASuspicion(t *testing.T) {
+func TestRecord_Suspicion(t *testing.T) {
 	s := newSuspected(t)
 	t.Run("is confirmed by a run of the schedule, and alerts once", func(t *testing.T) { confirmed(t, s.again(t), s.newest, s.change) })
-	t.Run("that is refuted alerts nobody", func(t *testing.T) { refuted(t, s.again(t), s.newest, s.change) })
-	t.Run("is asked again where its run measured nothing", func(t *testing.T) { undecided(t, s.again(t), s.newest, s.change) })
-	t.Run("takes no point that was measured anew from another series", func(t *testing.T) { measuredTwice(t, s.again(t), s.newest) })
+	t.Run("that is refuted sends no alert", func(t *testing.T) { refuted(t, s.again(t), s.newest, s.change) })
+	t.Run("gets another run if its run measured nothing", func(t *testing.T) { undecided(t, s.again(t), s.newest, s.change) })
+	t.Run("does not replace a remeasured point of another series", func(t *testing.T) { measuredTwice(t, s.again(t), s.newest) })
 }
 
-// confirming is the confirming run that is due.
+// confirming returns the confirming run that is due.
 func (l *lab) confirming(number int) *assayv1alpha1.ScheduledRun {
 	l.t.Helper()
 	due, err := l.history.Due(l.t.Context(), l.schedule)
@@ -273,7 +273,7 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	before := len(l.records())
 	run := l.begins(entry)
 	l.measures(entry, run, watch.ConfirmingBlocks, seconds)
-	// Another schedule of the namespace has a change of its own to tell.
+	// Another schedule of the namespace has an unreported change.
 	_, err := l.history.archive(l.schedule).Update(t.Context(), func(book change.Book) (change.Book, error) {
 		theirs := change.Change{ID: "theirs", Project: "team", State: change.Confirmed, From: 900, First: 900, To: 900,
 			Effects: []change.Effect{{Series: "another", Worse: true}}}
@@ -285,15 +285,15 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	if len(got.Alerts) != 1 || got.Alerts[0].Improvement || got.Alerts[0].Change != suspicion || got.Suspicion != "" {
 		t.Errorf("recorded %+v, want an alert of a regression", got)
 	}
-	// An operator that died after it had booked the change, and before anybody was told.
+	// An operator that stopped after it had stored the change, but before the alert.
 	again := l.record(entry, run)
 	if !reflect.DeepEqual(again.Alerts, got.Alerts) {
-		t.Errorf("the alert is lost: %+v", again)
+		t.Errorf("the alert was lost: %+v", again)
 	}
 	l.must(l.history.Told(t.Context(), l.schedule, again.Alerts))
-	// One that died after that, before it wrote its status; and the points to come.
+	// An operator that stopped after the alert, before it wrote its status; and later points.
 	if later := l.record(entry, run); len(later.Alerts) != 0 {
-		t.Errorf("it is told again: %+v", later)
+		t.Errorf("repeated alert: %+v", later)
 	}
 	book, err := l.history.archive(l.schedule).Book(t.Context())
 	l.must(err)
@@ -306,15 +306,15 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 		t.Errorf("the newest point is %+v, problems %v", newestPoint, s.Problems)
 	}
 	if after := len(l.records()); after > before+1 {
-		t.Errorf("%d records before the confirming run and %d after: it is no further point", before, after)
+		t.Errorf("%d records before the confirming run and %d after, want no further point", before, after)
 	}
 	if later := l.point(newest + 2); len(later.Alerts) != 0 {
-		t.Errorf("it is told again with the next point: %+v", later)
+		t.Errorf("repeated alert with the next point: %+v", later)
 	}
 }
 
-// measuredTwice has the newest point measured anew for another suspicion before: one series then has what that found, and this one nothing,
-// as where noise decided.
+// measuredTwice remeasures the newest point for an earlier suspicion. One series has a result from that run; this one has none, as after
+// an undecided run.
 func measuredTwice(t *testing.T, l *lab, newest int) {
 	records, key := l.records(), keyOf(l)
 	before := records[len(records)-1]
@@ -329,7 +329,7 @@ func measuredTwice(t *testing.T, l *lab, newest int) {
 	again, err := points.Parse(raw)
 	l.must(err)
 	if again.ID != before.ID || again.Analysis <= before.Analysis {
-		t.Fatalf("point %s is measured anew as analysis %d, and one series has its analysis %d", again.ID, again.Analysis, before.Analysis)
+		t.Fatalf("point %s was remeasured as analysis %d, but one series has its analysis %d", again.ID, again.Analysis, before.Analysis)
 	}
 	found := before
 	found.Analysis, found.Ratio.LogRatio = again.Analysis, 0.02
@@ -350,7 +350,7 @@ func keyOf(l *lab) series.Key {
 func refuted(t *testing.T, l *lab, newest int, suspicion string) {
 	entry := l.confirming(newest + 1)
 	run := l.begins(entry)
-	// On fresh blocks all are as fast: it was the machine.
+	// In fresh blocks all are equally fast, so the machine was the cause.
 	l.measures(entry, run, watch.ConfirmingBlocks, func(string) float64 { return 0.01 })
 	if got := l.record(entry, run); len(got.Alerts) != 0 {
 		t.Errorf("recorded %+v", got)
@@ -373,13 +373,13 @@ func undecided(t *testing.T, l *lab, newest int, suspicion string) {
 	if after := len(l.records()); after != before {
 		t.Errorf("it left %d records", after-before)
 	}
-	// The next point asks again.
+	// The next point causes another confirming run.
 	if got := l.point(newest + 2); got.Suspicion != suspicion {
 		t.Errorf("the next point leads to %+v", got)
 	}
 }
 
-func TestWhatARunWithoutAPointLeaves(t *testing.T) {
+func TestRecord_RunWithoutAPointIsAGap(t *testing.T) {
 	failed := metav1.Condition{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "ImageNotPulled",
 		Message: "no such image"}
 	refused := metav1.Condition{Type: assayv1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NotAllowed",
@@ -389,10 +389,10 @@ func TestWhatARunWithoutAPointLeaves(t *testing.T) {
 		spoil      func(l *lab, run *assayv1alpha1.BenchmarkRun)
 		want       string
 	}{
-		"a run that failed says why":      {[]metav1.Condition{failed}, nil, "BenchmarkRun nightly-2: ImageNotPulled: no such image"},
-		"a run that was refused says why": {[]metav1.Condition{refused}, nil, "BenchmarkRun nightly-2: NotAllowed: too many nodes"},
-		"a ledger without an experiment":  {nil, nil, "experiment.json"},
-		"a ledger that nobody can read": {nil, func(l *lab, run *assayv1alpha1.BenchmarkRun) {
+		"a failed run has its reason":    {[]metav1.Condition{failed}, nil, "BenchmarkRun nightly-2: ImageNotPulled: no such image"},
+		"a refused run has its reason":   {[]metav1.Condition{refused}, nil, "BenchmarkRun nightly-2: NotAllowed: too many nodes"},
+		"a ledger without an experiment": {nil, nil, "experiment.json"},
+		"an unreadable ledger": {nil, func(l *lab, run *assayv1alpha1.BenchmarkRun) {
 			l.must(observe.RunStore(l.history.Store, run).Create(t.Context(), ledger.ExperimentKey, []byte("{")))
 		}, ledger.ExperimentKey},
 	} {
@@ -418,7 +418,7 @@ func TestWhatARunWithoutAPointLeaves(t *testing.T) {
 	}
 }
 
-func TestADueTimeWithoutARunIsAGapOnce(t *testing.T) {
+func TestGap_DueTimeWithoutARunIsOneGap(t *testing.T) {
 	l := newLab(t)
 	gap := &assayv1alpha1.ScheduledRun{Sequence: 2, ScheduleTime: metav1.NewTime(night), Gap: "the tag is gone"}
 	l.must(l.history.Gap(t.Context(), l.schedule, gap, gap.Gap))
@@ -432,12 +432,12 @@ func TestADueTimeWithoutARunIsAGapOnce(t *testing.T) {
 	}
 }
 
-func TestAScheduleThatIsCreatedAnewGoesOn(t *testing.T) {
+func TestPast_RecreatedScheduleContinues(t *testing.T) {
 	l := newLab(t)
 	empty, err := l.history.Past(t.Context(), l.schedule)
 	l.must(err)
 	if empty.Sequence != 0 || empty.Anchor != nil || empty.Predecessor != nil {
-		t.Errorf("before the first point it knows %+v", empty)
+		t.Errorf("past before the first point: %+v", empty)
 	}
 	l.point(1)
 	l.point(2)
@@ -445,11 +445,11 @@ func TestAScheduleThatIsCreatedAnewGoesOn(t *testing.T) {
 	past, err := l.history.Past(t.Context(), l.schedule)
 	l.must(err)
 	if past.Sequence != 3 || past.Anchor == nil || *past.Anchor != revision(1) || past.Predecessor == nil || *past.Predecessor != revision(2) {
-		t.Errorf("it knows %+v", past)
+		t.Errorf("past %+v", past)
 	}
 }
 
-// away is a store that does not answer for some keys.
+// awayStore is a store that does not answer for some keys.
 type awayStore struct {
 	store.Store
 	keys string
@@ -476,7 +476,7 @@ func (s *awayStore) Update(ctx context.Context, key string, change func([]byte) 
 	return s.Store.Update(ctx, key, change)
 }
 
-func TestAStoreThatIsAwayIsAnErrorAndNothingIsLost(t *testing.T) {
+func TestRecord_UnreachableStoreLosesNothing(t *testing.T) {
 	for name, keys := range map[string]string{"of the ledgers": "runs/", "of the history": "history/"} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -498,7 +498,7 @@ func TestAStoreThatIsAwayIsAnErrorAndNothingIsLost(t *testing.T) {
 	}
 }
 
-func TestARevisionWhoseImageIsNotKnownIsNotConfirmed(t *testing.T) {
+func TestDue_RevisionWithoutAnImageIsNotMeasured(t *testing.T) {
 	due := watch.Confirm{Old: []points.Revision{{Revision: "r1", Image: revision(1).Image}}, New: []points.Revision{{Revision: "r2"}}}
 	anchor := revision(1)
 	if arms := confirming(&anchor, due); arms != nil {
@@ -513,8 +513,8 @@ func TestARevisionWhoseImageIsNotKnownIsNotConfirmed(t *testing.T) {
 	}
 }
 
-// TestBadInput holds docs/history.md to what it says of input that is wrong: every row named here is there, nothing is lost, and nothing
-// counts twice.
+// TestBadInput checks the rows of docs/history.md about invalid input: every row named here exists, no point is lost, and none counts
+// twice.
 func TestBadInput(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "history.md"))
 	if err != nil {
@@ -575,7 +575,7 @@ func TestBadInput(t *testing.T) {
 			there := l.history.Store
 			l.history.Store = &awayStore{there, "history/"}
 			if _, err := l.history.Record(t.Context(), l.schedule, third, run); !errors.Is(err, store.ErrUnreachable) {
-				t.Errorf("while it is away: %v", err)
+				t.Errorf("while it is unreachable: %v", err)
 			}
 			l.history.Store = there
 			l.record(third, run)
@@ -589,7 +589,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		t.Run(row, func(t *testing.T) {
 			if !strings.Contains(string(raw), "| "+row+" |") {
-				t.Errorf("docs/history.md does not say what becomes of it")
+				t.Errorf("docs/history.md has no such row")
 			}
 			l := newLab(t)
 			l.point(1)
@@ -612,34 +612,35 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// What a schedule takes over from a history goes into its status, which the API server checks: one that it refuses would stop the schedule.
-func TestOnlyWhatAStatusTakesIsKnownOfAHistory(t *testing.T) {
+// Values from a history are copied into the status of a schedule, which the API server validates. A rejected status would stop the
+// schedule.
+func TestPast_OmitsValuesThatTheStatusRejects(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("0", 64)
 	for name, tc := range map[string]struct {
 		revision, image string
 		want            bool
 	}{
-		"a commit and its image":        {"4f2c1e9", "ghcr.io/acme/app" + digest, true},
-		"no image":                      {"4f2c1e9", "", false},
-		"a tag":                         {"4f2c1e9", "ghcr.io/acme/app:main", false},
-		"a revision with a blank":       {"4f2c1e9 (dirty)", "ghcr.io/acme/app" + digest, false},
-		"a revision of a line and more": {"4f2c1e9\n", "ghcr.io/acme/app" + digest, false},
-		"a revision without end":        {strings.Repeat("a", 129), "ghcr.io/acme/app" + digest, false},
-		"no revision":                   {"", "ghcr.io/acme/app" + digest, false},
-		"a digest that is cut":          {"4f2c1e9", "ghcr.io/acme/app@sha256:0000", false},
-		"an image that Argo would read": {"4f2c1e9", "{{=sprig.env}}" + digest, false},
-		"an image without end":          {"4f2c1e9", strings.Repeat("a", 512) + digest, false},
+		"a commit and its image":              {"4f2c1e9", "ghcr.io/acme/app" + digest, true},
+		"no image":                            {"4f2c1e9", "", false},
+		"a tag":                               {"4f2c1e9", "ghcr.io/acme/app:main", false},
+		"a revision with a blank":             {"4f2c1e9 (dirty)", "ghcr.io/acme/app" + digest, false},
+		"a revision with a line break":        {"4f2c1e9\n", "ghcr.io/acme/app" + digest, false},
+		"a revision above the length limit":   {strings.Repeat("a", 129), "ghcr.io/acme/app" + digest, false},
+		"no revision":                         {"", "ghcr.io/acme/app" + digest, false},
+		"a truncated digest":                  {"4f2c1e9", "ghcr.io/acme/app@sha256:0000", false},
+		"an image with an expression of Argo": {"4f2c1e9", "{{=sprig.env}}" + digest, false},
+		"an image above the length limit":     {"4f2c1e9", strings.Repeat("a", 512) + digest, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := known(points.Revision{Revision: tc.revision, Image: tc.image}); (got != nil) != tc.want {
-				t.Errorf("known is %+v", got)
+				t.Errorf("past %+v", got)
 			}
 		})
 	}
 }
 
-// Whoever may write into the ledger of a confirming run may make it say anything, and the operator of all reads it.
-func TestWhatAConfirmingRunDecidesIsReadAsFarAsItMayBeLong(t *testing.T) {
+// The ledger of a confirming run is untrusted input, which the operator that serves all namespaces reads.
+func TestEvidence_OversizedConfirmingRunIsRefused(t *testing.T) {
 	l := newLab(t)
 	if err := l.history.Store.Create(t.Context(), ConfirmKey, bytes.Repeat([]byte(" "), mostConfirm+1)); err != nil {
 		t.Fatal(err)
@@ -653,6 +654,6 @@ func TestWhatAConfirmingRunDecidesIsReadAsFarAsItMayBeLong(t *testing.T) {
 	}
 	if _, _, _, _, err := evidence(t.Context(), l.history.Store); err == nil || !strings.Contains(err.Error(),
 		"the analysis would take about") {
-		t.Errorf("of %d series in %d bytes: %v", mostConfirm/3, len(wide), err)
+		t.Errorf("%d series in %d bytes: %v", mostConfirm/3, len(wide), err)
 	}
 }

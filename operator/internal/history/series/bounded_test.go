@@ -19,7 +19,7 @@ import (
 
 var nightly = Key{Project: "team", Benchmark: "scan", Metric: "throughput", Statistic: "median"}
 
-// manyNights are records as a schedule makes them.
+// manyNights returns records as a schedule writes them.
 func manyNights(count int) []Record {
 	out := make([]Record, 0, count)
 	for i := range count {
@@ -40,7 +40,7 @@ func manyNights(count int) []Record {
 	return out
 }
 
-// forged is a file in parts: what comes before its footer, and the footer.
+// forged is a file split into its pages and its footer.
 type forged struct {
 	pages  []byte
 	footer format.FileMetaData
@@ -79,7 +79,7 @@ func (f *forged) column(name string) *format.ColumnMetaData {
 	panic("no column " + name)
 }
 
-// page changes the last page of a column, and what the column says of its pages with it.
+// page modifies the last page of a column, and the sizes in the column metadata accordingly.
 func (f *forged) page(t *testing.T, name string, change func(header *format.PageHeader, body []byte) []byte) {
 	t.Helper()
 	is := f.column(name)
@@ -131,7 +131,7 @@ func packed(t *testing.T, data []byte) []byte {
 	return encoder.EncodeAll(data, nil)
 }
 
-// room is how much a function allocated.
+// room returns the bytes that a function allocates.
 func room(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -140,15 +140,15 @@ func room(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// mostRoom is what reading a small file may take, whatever it says of itself.
+// mostRoom is the maximum allocation for reading a small file, whose header is not trusted.
 const mostRoom = 192 << 20
 
-func TestWhatAFileSaysOfItselfIsHeldAgainstIt(t *testing.T) {
+func TestDecode_DeclaredSizesAreValidated(t *testing.T) {
 	whole, err := Encode(nightly, manyNights(40))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A count of 2^31 - 1 or so, which is more than there is.
+	// A count of 2^31 - 1, which exceeds the content.
 	many := binary.AppendUvarint(nil, math.MaxInt32)
 	footer := func(raw ...byte) func(*testing.T, *forged) []byte {
 		return func(_ *testing.T, f *forged) []byte { return withFooter(f.pages, raw) }
@@ -169,31 +169,31 @@ func TestWhatAFileSaysOfItselfIsHeldAgainstIt(t *testing.T) {
 		forge func(*testing.T, *forged) []byte
 		says  string
 	}{
-		"nothing": {func(*testing.T, *forged) []byte { return nil }, "too short for Parquet"},
+		"an empty file": {func(*testing.T, *forged) []byte { return nil }, "too short for Parquet"},
 		"a footer longer than the file": {func(_ *testing.T, f *forged) []byte {
 			return []byte("PAR1\xff\xff\x00\x00PAR1PAR1\xf0\xff\x00\x00PAR1")
 		}, "exceeds the limit"},
-		"a footer of gigabytes":          {func(_ *testing.T, f *forged) []byte { return append(f.pages, "\xff\xff\xff\xffPAR1"...) }, "exceeds the limit"},
-		"a list with more than there is": {footer(append([]byte{0x15, 0x04, 0x19, 0xfc}, append(many, 0)...)...), "declares more than it holds"},
-		"a list of numbers without end":  {footer(append([]byte{0x19, 0xf5}, append(many, 0)...)...), "declares more than it holds"},
-		"a text longer than the file":    {footer(append([]byte{0x18}, append(many, 0)...)...), "declares more than it holds"},
-		"structures without end":         {footer([]byte(strings.Repeat("\x1c", 1000))...), "declares more than it holds"},
-		"lists without end":              {footer([]byte(strings.Repeat("\x19", 1000))...), "declares more than it holds"},
-		"a map, which Parquet has not":   {footer(0x1b, 0x05, 0x55, 0), "declares more than it holds"},
+		"a footer of gigabytes":                  {func(_ *testing.T, f *forged) []byte { return append(f.pages, "\xff\xff\xff\xffPAR1"...) }, "exceeds the limit"},
+		"a list longer than the file":            {footer(append([]byte{0x15, 0x04, 0x19, 0xfc}, append(many, 0)...)...), "declares more than it holds"},
+		"a list of numbers longer than the file": {footer(append([]byte{0x19, 0xf5}, append(many, 0)...)...), "declares more than it holds"},
+		"a text longer than the file":            {footer(append([]byte{0x18}, append(many, 0)...)...), "declares more than it holds"},
+		"deeply nested structures":               {footer([]byte(strings.Repeat("\x1c", 1000))...), "declares more than it holds"},
+		"deeply nested lists":                    {footer([]byte(strings.Repeat("\x19", 1000))...), "declares more than it holds"},
+		"a map, which Parquet does not use":      {footer(0x1b, 0x05, 0x55, 0), "declares more than it holds"},
 
-		"more records than any file":   {changed(func(f *forged) { f.footer.NumRows, f.footer.RowGroups[0].NumRows = 1<<40, 1<<40 }), "more than 100000 records"},
-		"fewer records than none":      {changed(func(f *forged) { f.footer.NumRows, f.footer.RowGroups[0].NumRows = -1, -1 }), "-1"},
+		"more records than the limit":  {changed(func(f *forged) { f.footer.NumRows, f.footer.RowGroups[0].NumRows = 1<<40, 1<<40 }), "more than 100000 records"},
+		"a negative number of records": {changed(func(f *forged) { f.footer.NumRows, f.footer.RowGroups[0].NumRows = -1, -1 }), "-1"},
 		"more records than its groups": {changed(func(f *forged) { f.footer.NumRows = 50_000 }), "its row groups have 40"},
-		"a group twice": {changed(func(f *forged) {
+		"a repeated group": {changed(func(f *forged) {
 			f.footer.NumRows, f.footer.RowGroups = 40*4000, slices.Repeat(f.footer.RowGroups, 4000)
 		}), "exceeds the limit"},
 		"a column with more values than records": {changed(func(f *forged) { f.column("id").NumValues = 99_999 }), "declares 99999 values for 40"},
-		"a column elsewhere":                     {changed(func(f *forged) { f.column("id").DataPageOffset = 1 << 40 }), "bytes at offset"},
-		"a column before the file":               {changed(func(f *forged) { f.column("id").DataPageOffset = -8 }), "bytes at offset"},
+		"a column beyond the end of the file":    {changed(func(f *forged) { f.column("id").DataPageOffset = 1 << 40 }), "bytes at offset"},
+		"a column with a negative offset":        {changed(func(f *forged) { f.column("id").DataPageOffset = -8 }), "bytes at offset"},
 		"a column longer than the file":          {changed(func(f *forged) { f.column("id").TotalCompressedSize = math.MaxInt64 }), "bytes at offset"},
 		"a column in another file":               {changed(func(f *forged) { f.footer.RowGroups[0].Columns[0].FilePath = "/etc/passwd" }), "another file"},
 		"a column without pages":                 {changed(func(f *forged) { f.column("id").TotalCompressedSize = 0 }), "have 0 values for 40"},
-		"a column less": {changed(func(f *forged) {
+		"a missing column": {changed(func(f *forged) {
 			f.footer.RowGroups[0].Columns = f.footer.RowGroups[0].Columns[1:]
 		}), ""},
 		"another compression": {changed(func(f *forged) { f.column("id").Codec = format.Brotli }), "a history uses ZSTD"},
@@ -212,30 +212,30 @@ func TestWhatAFileSaysOfItselfIsHeldAgainstIt(t *testing.T) {
 			h.UncompressedPageSize = math.MaxInt32
 			return body
 		}), "decompressed bytes"},
-		"a page that unpacks without end": {paged("id", func(h *format.PageHeader, _ []byte) []byte {
+		"a page that decompresses to an enormous size": {paged("id", func(h *format.PageHeader, _ []byte) []byte {
 			body := packed(t, make([]byte, 256<<20))
 			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), 256<<20, 0
 			return body
 		}), ""},
-		"lengths of more texts than there are": {paged("id", func(h *format.PageHeader, _ []byte) []byte {
+		"lengths of more texts than values": {paged("id", func(h *format.PageHeader, _ []byte) []byte {
 			plain := append(binary.AppendUvarint(binary.AppendUvarint(nil, 128), 4), append(many, 0)...)
 			body := packed(t, plain)
 			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), int32(len(plain)), 0
 			return body
 		}), "2147483647 differences for 40"},
-		"a run of more values than there are": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
+		"a run longer than the number of values": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
 			plain := append([]byte{8}, append(binary.AppendUvarint(nil, 90_000<<1), 0)...)
 			body := packed(t, plain)
 			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), int32(len(plain)), 0
 			return body
 		}), "runs have at least 90000 values; 40 are declared"},
-		"packed groups of no bits without end": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
+		"a huge number of packed groups of zero bits": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
 			plain := append([]byte{0}, binary.AppendUvarint(nil, math.MaxInt32<<1|1)...)
 			body := packed(t, plain)
 			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), int32(len(plain)), 0
 			return body
 		}), "runs have at least"},
-		"levels of more values than there are": {paged("log_ratio", func(h *format.PageHeader, body []byte) []byte {
+		"levels of more values than declared": {paged("log_ratio", func(h *format.PageHeader, body []byte) []byte {
 			levels := append(binary.AppendUvarint(nil, 90_000<<1), 1)
 			was := h.DataPageHeaderV2.V.DefinitionLevelsByteLength
 			h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(levels))
@@ -243,17 +243,17 @@ func TestWhatAFileSaysOfItselfIsHeldAgainstIt(t *testing.T) {
 			h.UncompressedPageSize += int32(len(levels)) - was
 			return append(levels, body[was:]...)
 		}), "runs have at least 90000 values; 40 are declared"},
-		"an index that no dictionary has": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
+		"an index outside the dictionary": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
 			plain := append([]byte{8}, append(binary.AppendUvarint(nil, 40<<1), 200)...)
 			body := packed(t, plain)
 			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), int32(len(plain)), 0
 			return body
 		}), ""},
-		"a page of a kind that no history has": {paged("id", func(h *format.PageHeader, body []byte) []byte {
+		"an unsupported kind of page": {paged("id", func(h *format.PageHeader, body []byte) []byte {
 			h.Type = format.IndexPage
 			return body
 		}), "unsupported"},
-		"an encoding that no history has": {paged("id", func(h *format.PageHeader, body []byte) []byte {
+		"an unsupported encoding": {paged("id", func(h *format.PageHeader, body []byte) []byte {
 			h.DataPageHeaderV2.V.Encoding = format.DeltaByteArray
 			return body
 		}), "unsupported"},
@@ -269,14 +269,14 @@ func TestWhatAFileSaysOfItselfIsHeldAgainstIt(t *testing.T) {
 				t.Errorf("reading %d bytes took %d", len(file), taken)
 			}
 			if _, err := KeyOf(file); err == nil && tc.says != "" {
-				t.Error("it names a series")
+				t.Error("KeyOf returns a key")
 			}
 		})
 	}
 }
 
-// Whatever happens to a file, reading it ends with its records or with an error, within bounds.
-func TestADamagedFileIsRefusedOrRead(t *testing.T) {
+// Decode of a damaged file returns its records or an error, within the memory limit.
+func TestDecode_DamagedFileIsRefusedOrRead(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	whole, err := Encode(nightly, manyNights(25))
 	if err != nil {
@@ -296,7 +296,7 @@ func TestADamagedFileIsRefusedOrRead(t *testing.T) {
 			case 3:
 				file = slices.Insert(file, at, 0xff, 0xff, 0xff, 0xff, 0x07)
 			case 4:
-				// The footer, which says the most.
+				// The footer, which has most of the declared sizes.
 				file[max(0, len(file)-1-random.IntN(min(len(file), 3000)))] = byte(random.Uint32())
 			}
 		}
@@ -307,7 +307,7 @@ func TestADamagedFileIsRefusedOrRead(t *testing.T) {
 	}
 }
 
-func TestWhateverIsWrittenIsRead(t *testing.T) {
+func TestEncode_OutputIsReadable(t *testing.T) {
 	for _, count := range []int{1, 2, 7, 8, 9, 127, 128, 129, 1000, 5000, 20_000} {
 		records := Merge(manyNights(count), nil)
 		file, err := Encode(nightly, records)
@@ -316,10 +316,10 @@ func TestWhateverIsWrittenIsRead(t *testing.T) {
 		}
 		read, err := Decode(nightly, file)
 		if err != nil || !reflect.DeepEqual(read, records) {
-			t.Errorf("of %d records %d are read (%v)", count, len(read), err)
+			t.Errorf("%d records were written, %d were read (%v)", count, len(read), err)
 		}
 		if key, err := KeyOf(file); err != nil || key != nightly {
-			t.Errorf("it is of series %v (%v)", key, err)
+			t.Errorf("key %v (%v)", key, err)
 		}
 	}
 	large := manyNights(40)
@@ -327,10 +327,10 @@ func TestWhateverIsWrittenIsRead(t *testing.T) {
 		large[i].Ledger = strings.Repeat(fmt.Sprint(i), 1<<20)
 	}
 	if _, err := Encode(nightly, large); err == nil || !strings.Contains(err.Error(), "would be unreadable") {
-		t.Errorf("more text than is read again: %v", err)
+		t.Errorf("more text than the limit: %v", err)
 	}
 	if _, err := Encode(nightly, manyNights(mostRecords+1)); err == nil || !strings.Contains(err.Error(), "at most 100000 fit") {
-		t.Errorf("more records than are read again: %v", err)
+		t.Errorf("more records than the limit: %v", err)
 	}
 }
 

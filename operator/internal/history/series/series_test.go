@@ -17,7 +17,7 @@ var (
 	start = time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 )
 
-// measured is the record of night n, of revision r<n>.
+// measured returns the record of night n, of revision r<n>.
 func measured(n int, edits ...func(*Record)) Record {
 	r := Record{
 		Kind: Measured, ID: fmt.Sprintf("run-%03d", n), Analysis: 1, Schedule: "nightly", Sequence: int64(n), At: start.AddDate(0, 0, n),
@@ -49,12 +49,12 @@ func nights(from, to int, edits ...func(*Record)) []Record {
 	return out
 }
 
-// anchored has the record measured against another anchor, without a predecessor.
+// anchored sets another anchor in a record, without a predecessor.
 func anchored(anchor string) func(*Record) {
 	return func(r *Record) { r.Anchor, r.Predecessor, r.Step = anchor, "", nil }
 }
 
-func TestWhatRecordsBecome(t *testing.T) {
+func TestOf_PointsSegmentsAndProblems(t *testing.T) {
 	for name, tt := range map[string]struct {
 		records  []Record
 		segments []string // Sequence numbers of the points.
@@ -62,13 +62,13 @@ func TestWhatRecordsBecome(t *testing.T) {
 		problems []string
 		gaps     int
 	}{
-		"every night is a point":                   {records: nights(0, 4), segments: []string{"0 1 2 3"}},
-		"a record that is given twice counts once": {records: append(nights(0, 3), nights(1, 3)...), segments: []string{"0 1 2"}},
-		"a run that was analyzed again counts as it is now": {
+		"every night is a point":        {records: nights(0, 4), segments: []string{"0 1 2 3"}},
+		"a repeated record counts once": {records: append(nights(0, 3), nights(1, 3)...), segments: []string{"0 1 2"}},
+		"the newest analysis of a run counts": {
 			records:  append(nights(0, 2), measured(1, func(r *Record) { r.Analysis, r.Ratio.LogRatio = 2, 0.5 })),
 			segments: []string{"0 1"},
 		},
-		"one analysis with two contents counts as a gap until a newer one decides": {
+		"an analysis with two different contents is a gap until a newer analysis": {
 			records:  append(nights(0, 3), measured(1, func(r *Record) { r.Ratio.LogRatio = 0.5 })),
 			segments: []string{"0 2"}, gaps: 1, problems: []string{
 				"run-001: analysis 1 of this run was recorded twice",
@@ -79,7 +79,7 @@ func TestWhatRecordsBecome(t *testing.T) {
 			records:  append(nights(0, 2), nights(2, 4, func(r *Record) { r.Machine = "m2" })...),
 			segments: []string{"0 1", "2 3"}, because: "another machine: m2 instead of m1",
 		},
-		"a template that changes in mid-series starts a segment": {
+		"a changed template starts a segment": {
 			records:  append(nights(0, 2), nights(2, 4, func(r *Record) { r.Workload = "w2" })...),
 			segments: []string{"0 1", "2 3"}, because: "another workload: w2 instead of w1",
 		},
@@ -87,47 +87,47 @@ func TestWhatRecordsBecome(t *testing.T) {
 			records:  append(nights(0, 2), nights(2, 4, anchored("v2"))...),
 			segments: []string{"0 1", "2 3"}, because: "another anchor: v2, and no bridge leads from it to v1",
 		},
-		"a bridge carries on": {
+		"a bridge continues the segment": {
 			records:  append(append(nights(0, 2), bridge(2, "v2", "v1", 0.1)), nights(3, 5, anchored("v2"))...),
 			segments: []string{"0 1 3 4"},
 		},
-		"a bridge on another machine leads nowhere": {
+		"a bridge on another machine is ignored": {
 			records:  append(append(nights(0, 2), bridge(2, "v2", "v1", 0.1, func(r *Record) { r.Machine = "m2" })), nights(3, 5, anchored("v2"))...),
 			segments: []string{"0 1", "3 4"}, because: "another anchor: v2, and no bridge leads from it to v1",
 		},
-		"bridges in a circle lead nowhere": {
+		"circular bridges are ignored": {
 			records:  append(append(nights(0, 2), bridge(2, "v2", "v3", 0.1), bridge(3, "v3", "v2", 0.1)), nights(4, 5, anchored("v3"))...),
 			segments: []string{"0 1", "4"}, because: "another anchor: v3, and no bridge leads from it to v1",
 		},
-		"a clock that jumps back changes no order": {
+		"a clock that jumps back does not change the order": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.At = start.Add(time.Hour) })),
 			segments: []string{"0 1 2"}, problems: []string{"run-002: its time 2026-01-01T04:00:00Z is before 2026-01-02T03:00:00Z"},
 		},
-		"a tag that vanished is a gap": {
+		"a missing tag is a gap": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Kind, r.Head, r.Reason = Gap, "", "tag main has vanished" })),
 			segments: []string{"0 1"}, gaps: 1,
 		},
-		"the same revision twice is two points": {
+		"a repeated revision is a second point": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Head, r.Predecessor = "r1", "r0" })),
 			segments: []string{"0 1 2"},
 		},
-		"a rewritten history still counts, and is told": {
+		"a rewritten history counts and is a problem": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Predecessor = "r1'" })),
 			segments: []string{"0 1 2"}, problems: []string{`run-002: its predecessor is "r1'", but the preceding run measured "r1"`},
 		},
-		"a second schedule is kept and not counted": {
+		"records of a second schedule are stored but not counted": {
 			records:  append(nights(0, 2), measured(1, func(r *Record) { r.ID, r.Schedule = "weekly-1", "weekly" })),
 			segments: []string{"0 1"}, problems: []string{`weekly-1: schedule "weekly" also measures this series, which belongs to "nightly"`},
 		},
-		"a number given twice counts twice": {
+		"a repeated sequence number counts twice": {
 			records:  append(nights(0, 2), measured(1, func(r *Record) { r.ID = "run-001b" })),
 			segments: []string{"0 1 1"}, problems: []string{`run-001b: sequence number 1 was assigned twice, also to "run-001"`},
 		},
-		"an invalid number is set aside": {
+		"a record with an invalid number is rejected": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Ratio.LogRatio = math.NaN() })),
 			segments: []string{"0 1"}, problems: []string{`run-002: record "run-002": ratio.logRatio: found NaN`},
 		},
-		"a ratio from one block is set aside": {
+		"a ratio from one block is rejected": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Ratio.Blocks, r.Ratio.DF = 1, 0 })),
 			segments: []string{"0 1"}, problems: []string{`run-002: record "run-002": ratio.df: found 0`},
 		},
@@ -166,7 +166,7 @@ func TestWhatRecordsBecome(t *testing.T) {
 	}
 }
 
-func TestARatioOverABridgeIsThatToTheFirstAnchor(t *testing.T) {
+func TestOf_RatioOverABridgeRefersToTheFirstAnchor(t *testing.T) {
 	got, err := Of(key, append(append(nights(0, 2), bridge(2, "v2", "v1", 0.1)), measured(3, anchored("v2"))))
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestARatioOverABridgeIsThatToTheFirstAnchor(t *testing.T) {
 	}
 }
 
-// messy are records with every kind of trouble.
+// messy returns records with every kind of problem.
 func messy(random *rand.Rand) []Record {
 	var out []Record
 	for n := range 5 + random.IntN(20) {
@@ -213,8 +213,8 @@ func messy(random *rand.Rand) []Record {
 	return out
 }
 
-// A history may be somebody else's: of any two estimates that can be taken, what they say together is numbers.
-func TestAChainOfAnyEstimatesIsOne(t *testing.T) {
+// A history may come from an untrusted source; the chain of any two valid estimates must be finite.
+func TestChain_ValidEstimatesHaveAFiniteChain(t *testing.T) {
 	numbers := []float64{0, leastSE, 1e-30, 1e-3, 1, 92, mostSE, mostDF}
 	random := rand.New(rand.NewPCG(5, 6))
 	of := func(most float64) float64 { return min(numbers[random.IntN(len(numbers))], most) }
@@ -234,12 +234,12 @@ func TestAChainOfAnyEstimatesIsOne(t *testing.T) {
 			t.Fatalf("%+v and %+v are %+v", a, b, got)
 		}
 		if got.SE < max(a.SE, b.SE)*(1-1e-9) || got.DF < min(a.DF, b.DF)*(1-1e-9) {
-			t.Fatalf("%+v and %+v are %+v, which is surer than both", a, b, got)
+			t.Fatalf("%+v and %+v are %+v, which is more precise than both", a, b, got)
 		}
 	}
 }
 
-func TestOrderAndRepetitionOfRecordsDoNotMatter(t *testing.T) {
+func TestOf_IndependentOfOrderAndRepetition(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		records := messy(random)
@@ -256,7 +256,7 @@ func TestOrderAndRepetitionOfRecordsDoNotMatter(t *testing.T) {
 			shuffled = append(shuffled, records[random.IntN(len(records))])
 		}
 		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		// In pieces, through a file each time, as a schedule appends them.
+		// In parts, each stored in a file, as a schedule appends them.
 		var kept []Record
 		for len(shuffled) > 0 {
 			n := 1 + random.IntN(len(shuffled))
@@ -303,7 +303,7 @@ func TestOrderAndRepetitionOfRecordsDoNotMatter(t *testing.T) {
 	}
 }
 
-func TestAFileOfAnotherSeriesIsRefused(t *testing.T) {
+func TestDecode_RefusesAnotherSeries(t *testing.T) {
 	data, err := Encode(key, nights(0, 3))
 	if err != nil {
 		t.Fatal(err)
@@ -317,11 +317,11 @@ func TestAFileOfAnotherSeriesIsRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if other.ID() == key.ID() || (Key{Project: "a", Benchmark: "bc"}).ID() == (Key{Project: "ab", Benchmark: "c"}).ID() {
-		t.Error("two keys have one name")
+		t.Error("two keys have the same ID")
 	}
 }
 
-func TestAKeyNamesWhatItMeasures(t *testing.T) {
+func TestKey_CheckRequiresAllFields(t *testing.T) {
 	for field, k := range map[string]Key{
 		"project is empty": {Benchmark: "b", Metric: "m", Statistic: "s"}, "benchmark is empty": {Project: "p", Metric: "m", Statistic: "s"},
 		"metric is empty": {Project: "p", Benchmark: "b", Statistic: "s"}, "statistic is empty": {Project: "p", Benchmark: "b", Metric: "m"},
@@ -332,14 +332,14 @@ func TestAKeyNamesWhatItMeasures(t *testing.T) {
 	}
 }
 
-func TestWhatRetentionKeeps(t *testing.T) {
+func TestRetain_ThinsByAge(t *testing.T) {
 	day := 24 * time.Hour
 	policy := Retention{Full: 30 * day, Every: 7 * day, Thinned: 200 * day}
 	records := append(nights(0, 300), bridge(5, "v2", "v1", 0))
 	now := start.AddDate(0, 0, 299)
 	stay, gone := policy.Retain(records, now, map[string]bool{"run-020": true})
 	if len(stay)+len(gone) != len(records) {
-		t.Fatalf("%d stay and %d go of %d", len(stay), len(gone), len(records))
+		t.Fatalf("%d retained and %d deleted of %d", len(stay), len(gone), len(records))
 	}
 	count := map[string]int{}
 	for _, r := range stay {
@@ -353,12 +353,12 @@ func TestWhatRetentionKeeps(t *testing.T) {
 			count[r.ID]++
 		}
 	}
-	// run-000 says whose series it is.
+	// run-000 identifies the series.
 	if want := map[string]int{"full": 31, "thinned": 24, "run-000": 1, "run-020": 1, "bridge-run-005": 1}; !cmp.Equal(want, count) {
 		t.Error(cmp.Diff(want, count))
 	}
 	if again, more := policy.Retain(stay, now, map[string]bool{"run-020": true}); len(more) != 0 || !cmp.Equal(again, stay) {
-		t.Errorf("retaining twice takes %d more away", len(more))
+		t.Errorf("a second retention deletes %d more", len(more))
 	}
 	later, _ := policy.Retain(stay, now.Add(day), map[string]bool{"run-020": true})
 	direct, _ := policy.Retain(records, now.Add(day), map[string]bool{"run-020": true})
@@ -366,12 +366,12 @@ func TestWhatRetentionKeeps(t *testing.T) {
 		t.Errorf("retaining every day differs from retaining once: %s", diff)
 	}
 	if all, _ := (Retention{}).Retain(records, now, nil); len(all) != len(records) {
-		t.Errorf("without a policy %d of %d stay", len(all), len(records))
+		t.Errorf("without a policy %d of %d are retained", len(all), len(records))
 	}
 }
 
-// What the next run, and who reads the series, take from it is the same however little of it stays.
-func TestRetentionLeavesWhatTheNextRunTakesUp(t *testing.T) {
+// The state that the next run and readers take from a series is independent of the number of retained records.
+func TestRetain_PreservesTheStateForTheNextRun(t *testing.T) {
 	const day = 24 * time.Hour
 	next := func(records []Record) string {
 		s, err := Of(key, records)
@@ -413,7 +413,7 @@ func TestRetentionLeavesWhatTheNextRunTakesUp(t *testing.T) {
 			switch random.IntN(12) {
 			case 0:
 				image = fmt.Sprint("image@", n)
-			case 1: // Somebody analyzed it again, and it says something else.
+			case 1: // Analyzed again, with another result.
 				records = append(records, measured(n, edit, func(r *Record) { r.Analysis, r.Ratio.LogRatio = 3, 0.5 }))
 			case 2:
 				records = append(records, bridge(n, fmt.Sprint("v", n+2), anchor, 0))
@@ -433,7 +433,7 @@ func TestRetentionLeavesWhatTheNextRunTakesUp(t *testing.T) {
 			at := before.AddDate(0, 0, 40*late)
 			stay, gone := policy.Retain(records, at, rests)
 			if got, want := next(stay), next(records); got != want {
-				t.Fatalf("seed %d, %d of %d records stay: %s, want %s", seed, len(stay), len(records), got, want)
+				t.Fatalf("seed %d, %d of %d records retained: %s, want %s", seed, len(stay), len(records), got, want)
 			}
 			kept := map[string]bool{}
 			for _, r := range stay {
@@ -441,12 +441,12 @@ func TestRetentionLeavesWhatTheNextRunTakesUp(t *testing.T) {
 			}
 			for _, r := range gone {
 				if kept[r.ID] || rests[r.ID] || r.Kind == Bridge {
-					t.Fatalf("seed %d: %s %s, analysis %d, goes", seed, r.Kind, r.ID, r.Analysis)
+					t.Fatalf("seed %d: %s %s, analysis %d, is deleted", seed, r.Kind, r.ID, r.Analysis)
 				}
 			}
 			again, more := policy.Retain(stay, at, rests)
 			if len(more) > 0 || !cmp.Equal(again, stay) {
-				t.Fatalf("seed %d: retaining twice takes %d more away", seed, len(more))
+				t.Fatalf("seed %d: a second retention deletes %d more", seed, len(more))
 			}
 			later, _ := policy.Retain(stay, at.Add(day), rests)
 			if direct, _ := policy.Retain(records, at.Add(day), rests); !cmp.Equal(direct, later) {
@@ -456,12 +456,12 @@ func TestRetentionLeavesWhatTheNextRunTakesUp(t *testing.T) {
 	}
 }
 
-// now is when the newest record was made.
+// now returns the time of the newest record.
 func now(records []Record) time.Time {
 	return slices.MaxFunc(records, func(a, b Record) int { return a.At.Compare(b.At) }).At
 }
 
-func TestRetentionsThatContradictThemselvesAreRefused(t *testing.T) {
+func TestRetention_CheckRefusesContradictions(t *testing.T) {
 	day := 24 * time.Hour
 	for want, p := range map[string]Retention{
 		"none may be below 0": {Full: -day}, "every is 0": {Full: day}, "full is unlimited": {Thinned: day},
@@ -476,20 +476,20 @@ func TestRetentionsThatContradictThemselvesAreRefused(t *testing.T) {
 	}
 }
 
-// TestABridgingRunIsAPointAndABridge has the anchor change in a run that also measures a point, as runs do.
-func TestABridgingRunIsAPointAndABridge(t *testing.T) {
+// TestOf_BridgingRunIsAPointAndABridge changes the anchor in a run that also measures a point, as schedules do.
+func TestOf_BridgingRunIsAPointAndABridge(t *testing.T) {
 	bridging := bridge(2, "v2", "v1", 0.1, func(r *Record) { r.ID = BridgeID("run-002") })
 	for name, tt := range map[string]struct {
 		records []Record
 		anchor  string
 		ratio   float64 // Of the newest point.
 	}{
-		"the run itself compares with the old one": {append(nights(0, 3), bridging), "v2", 0.002},
-		"the next one with the new one":            {append(nights(0, 4, func(r *Record) { r.Anchor = map[bool]string{true: "v2", false: "v1"}[r.Sequence == 3] }), bridging), "v2", 0.103},
-		"measured anew against the new one": {
+		"the run compares with the old anchor":      {append(nights(0, 3), bridging), "v2", 0.002},
+		"the next run compares with the new anchor": {append(nights(0, 4, func(r *Record) { r.Anchor = map[bool]string{true: "v2", false: "v1"}[r.Sequence == 3] }), bridging), "v2", 0.103},
+		"remeasured against the new anchor": {
 			append(nights(0, 3), bridging, measured(2, func(r *Record) { r.Analysis, r.Anchor, r.Ratio.LogRatio = 2, "v2", 0.5 })), "v2", 0.6,
 		},
-		"a bridge that failed is a gap, and the anchor stays": {
+		"a failed bridge is a gap and does not change the anchor": {
 			append(nights(0, 3), measured(2, func(r *Record) { r.Kind, r.ID, r.Reason = Gap, BridgeID("run-002"), "spoilt" })), "v1", 0.002,
 		},
 	} {
@@ -512,7 +512,7 @@ func TestABridgingRunIsAPointAndABridge(t *testing.T) {
 	}
 }
 
-func TestALedgerThatMovedChangesNoRecord(t *testing.T) {
+func TestMerge_MovedLedgerChangesNoRecord(t *testing.T) {
 	moved := nights(0, 3, func(r *Record) { r.Ledger = "s3://elsewhere/" + r.ID })
 	for name, merged := range map[string][]Record{"there first": Merge(nights(0, 3), moved), "here first": Merge(moved, nights(0, 3))} {
 		t.Run(name, func(t *testing.T) {
@@ -527,21 +527,21 @@ func TestALedgerThatMovedChangesNoRecord(t *testing.T) {
 	}
 }
 
-func TestAFileNamesItsSeries(t *testing.T) {
+func TestKeyOf_ReadsTheKeyOfAFile(t *testing.T) {
 	raw, err := Encode(key, nights(0, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := KeyOf(raw); err != nil || got != key {
-		t.Errorf("it is of %q (%v)", got, err)
+		t.Errorf("key %q (%v)", got, err)
 	}
 	if _, err := KeyOf([]byte("not parquet")); err == nil {
-		t.Error("any bytes are of a series")
+		t.Error("arbitrary bytes have a key")
 	}
 }
 
-// A file holds as many records as somebody likes to write into it, and each may be any kind of trouble to all others.
-func TestRecordsTakeTheTimeOfTheirNumber(t *testing.T) {
+// A file has an arbitrary number of records, each of which may conflict with all others.
+func TestOf_LinearTime(t *testing.T) {
 	of := func(count int, make func(n int) Record) []Record {
 		var out []Record
 		for n := range count {
@@ -551,14 +551,14 @@ func TestRecordsTakeTheTimeOfTheirNumber(t *testing.T) {
 	}
 	long := strings.Repeat("long ", 100)
 	for name, records := range map[string][]Record{
-		"that cannot be taken": of(mostRecords, func(n int) Record { return measured(n, func(r *Record) { r.Machine = "" }) }),
+		"that are invalid": of(mostRecords, func(n int) Record { return measured(n, func(r *Record) { r.Machine = "" }) }),
 		"that were recorded twice": of(mostRecords, func(n int) Record {
 			return measured(n/2, func(r *Record) { r.Ratio.SE += float64(n%2) / 100 })
 		}),
-		"that are one run's": of(mostRecords, func(n int) Record {
+		"of one run": of(mostRecords, func(n int) Record {
 			return measured(1, func(r *Record) { r.Head, r.Image, r.Ratio.SE = long, long, float64(n*7919%mostRecords) })
 		}),
-		"over all bridges there are": of(mostRecords/2, func(n int) Record {
+		"over the maximum number of bridges": of(mostRecords/2, func(n int) Record {
 			if n < mostRecords/4 {
 				return bridge(n, fmt.Sprint("a", n+1), fmt.Sprint("a", n), 0)
 			}
@@ -572,7 +572,7 @@ func TestRecordsTakeTheTimeOfTheirNumber(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(name, "one run") { // The first point is of the first anchor.
+			if !strings.Contains(name, "of one run") { // The first point is of the first anchor.
 				records = append(records, measured(0, anchored("a0"), func(r *Record) { r.Sequence, r.ID = 0, "first" }))
 			}
 			began := time.Now()
@@ -588,7 +588,7 @@ func TestRecordsTakeTheTimeOfTheirNumber(t *testing.T) {
 	}
 }
 
-func TestABridgeThatLeadsInCirclesLeadsNowhere(t *testing.T) {
+func TestOf_CircularBridgesAreIgnored(t *testing.T) {
 	got, err := Of(key, []Record{measured(0), bridge(1, "v2", "v3", 0.1), bridge(2, "v3", "v2", 0.1), measured(3, anchored("v2"))})
 	if err != nil || len(got.Segments) != 2 || !strings.Contains(got.Segments[1].Because, "no bridge leads from it to v1") {
 		t.Errorf("%+v, %v", got.Segments, err)
@@ -599,12 +599,12 @@ func TestABridgeThatLeadsInCirclesLeadsNowhere(t *testing.T) {
 	}
 	got, err = Of(key, append(far, measured(0), measured(366, anchored("v366"))))
 	if err != nil || len(got.Segments) != 1 || math.Abs(got.Newest().Ratio.LogRatio-0.366-0.365) > 1e-9 {
-		t.Errorf("over as many bridges as a year has days: %d segments, %+v, %v", len(got.Segments), got.Newest(), err)
+		t.Errorf("over a bridge per day of a year: %d segments, %+v, %v", len(got.Segments), got.Newest(), err)
 	}
 }
 
-// Whatever numbers somebody writes into a history, the figures that are made of them are numbers: others could not be shown.
-func TestEveryFigureOfASeriesIsANumber(t *testing.T) {
+// A history may have any numbers; all derived figures must be finite, because JSON cannot represent others.
+func TestOf_FiguresAreFinite(t *testing.T) {
 	values := []float64{
 		0, 1e-3, 1, 700, 1e3, 1e9, 1e150, 1e154, 1e300, math.MaxFloat64, 1e-17, 1e-80, 1e-160, math.SmallestNonzeroFloat64,
 		math.Inf(1), math.NaN(),
@@ -647,6 +647,6 @@ func TestEveryFigureOfASeriesIsANumber(t *testing.T) {
 		}
 	}
 	if taken < 2000 {
-		t.Errorf("%d points were taken: the test is of refusals only", taken)
+		t.Errorf("only %d points were accepted, too few for this test", taken)
 	}
 }

@@ -24,7 +24,7 @@ var (
 
 func slower(logRatio float64) bool { return logRatio > 0 }
 
-// followed is a series as it grows, and what is known of its changes.
+// followed is a growing series and the book of its changes.
 type followed struct {
 	t       *testing.T
 	policy  Policy
@@ -39,7 +39,7 @@ func follow(t *testing.T) *followed {
 
 const se = 0.002
 
-// add a point of a revision at a level, and look at it.
+// add appends a point of a revision at a level, and processes it.
 func (f *followed) add(level float64, revision string) *series.Series {
 	n := int64(len(f.records) + 1)
 	f.records = append(f.records, series.Record{
@@ -62,7 +62,7 @@ func (f *followed) look() *series.Series {
 	return s
 }
 
-// years adds points of as many revisions.
+// quiet adds n points without a change, each of another revision.
 func (f *followed) quiet(n int) {
 	for range n {
 		f.add(0, fmt.Sprintf("r%d", len(f.records)+1))
@@ -82,7 +82,7 @@ func (f *followed) until(level float64, most int) *Confirm {
 	return nil
 }
 
-// judge gives a confirming run that found this difference.
+// judge judges the confirming run with this measured difference.
 func (f *followed) judge(due *Confirm, logRatio float64) change.Outcome {
 	f.t.Helper()
 	found := map[string]Measurement{key.ID(): {Estimate: series.Estimate{LogRatio: logRatio, SE: 0.001, DF: 19, Blocks: 20}}}
@@ -94,7 +94,7 @@ func (f *followed) judge(due *Confirm, logRatio float64) change.Outcome {
 	return outcome
 }
 
-func TestASuspicionAsksForTheRevisionsOfBothSides(t *testing.T) {
+func TestDue_SuspicionNeedsRevisionsOfBothSides(t *testing.T) {
 	f := follow(t)
 	f.quiet(12)
 	due := f.until(0.05, 3)
@@ -110,7 +110,7 @@ func TestASuspicionAsksForTheRevisionsOfBothSides(t *testing.T) {
 	}
 }
 
-func TestWhatHoldsIsToldOnceAndTheSeriesGoesOnFromThere(t *testing.T) {
+func TestJudge_ConfirmedChangeAlertsOnceAndResetsTheLevel(t *testing.T) {
 	f := follow(t)
 	f.quiet(12)
 	if outcome := f.judge(f.until(0.05, 3), 0.05); outcome != change.Holds {
@@ -123,7 +123,7 @@ func TestWhatHoldsIsToldOnceAndTheSeriesGoesOnFromThere(t *testing.T) {
 	for range 30 {
 		f.add(0.05, fmt.Sprintf("r%d", len(f.records)+1))
 		if alerts, f.book = f.book.Alerts(start); len(alerts) > 0 {
-			t.Fatalf("it is told again: %+v", alerts)
+			t.Fatalf("repeated alert: %+v", alerts)
 		}
 	}
 	if len(f.book.Changes) != 1 || f.book.Changes[0].State != change.Confirmed || f.book.Changes[0].First != 13 {
@@ -137,41 +137,41 @@ func TestWhatHoldsIsToldOnceAndTheSeriesGoesOnFromThere(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefutedIsNotLookedForAgain(t *testing.T) {
+func TestJudge_RefutedSuspicionIsNotRepeated(t *testing.T) {
 	f := follow(t)
 	f.quiet(12)
 	due := f.until(0.05, 3)
 	if outcome := f.judge(due, 0.0); outcome != change.Refuted {
 		t.Fatalf("no difference is %s", outcome)
 	}
-	// The run measured the newest revision anew.
+	// The run measured the newest revision again.
 	anew := f.records[len(f.records)-1]
 	anew.Analysis, anew.Ratio.LogRatio = 2, 0
 	f.records = append(f.records[:len(f.records)-1], anew)
 	for range 20 {
 		s := f.add(0, fmt.Sprintf("r%d", len(f.records)+1))
 		if again := f.policy.Due([]*series.Series{s}, f.book); len(again) > 0 {
-			t.Fatalf("it is asked again at run %d: %+v", s.Number, again)
+			t.Fatalf("run %d asks for another confirming run: %+v", s.Number, again)
 		}
 	}
 	if alerts, _ := f.book.Alerts(start); len(alerts) > 0 {
-		t.Errorf("it is told: %+v", alerts)
+		t.Errorf("alerts for a refuted suspicion: %+v", alerts)
 	}
-	// What comes later is.
+	// A later change is suspected.
 	f.until(0.1, 3)
 }
 
-func TestAnUndecidedRunWaitsForMoreRevisions(t *testing.T) {
+func TestJudge_UndecidedRunWaitsForMoreRevisions(t *testing.T) {
 	f := follow(t)
 	f.quiet(12)
 	f.until(0.02, 5)
 	f.add(0.02, "r-more")
-	// There are revisions enough for the second run already.
+	// There are already enough revisions for the second run.
 	due := f.until(0.02, 1)
 	if len(due.New) < 2 || due.Number != 1 {
 		t.Fatalf("%+v", due)
 	}
-	// Half of what was suspected: too small for what builds differ by, and too large to be refuted.
+	// Half of the suspected difference, which is within the variance of builds but too large to be refuted.
 	found := map[string]Measurement{key.ID(): {Estimate: series.Estimate{LogRatio: due.Series[0].Shift * 0.9, SE: 0.02, DF: 19, Blocks: 20}}}
 	book, outcome, err := f.policy.Judge(due, found, "run", f.book, start)
 	if err != nil || outcome != change.Undecided {
@@ -180,7 +180,7 @@ func TestAnUndecidedRunWaitsForMoreRevisions(t *testing.T) {
 	f.book = book
 	s := f.look()
 	if again := f.policy.Due([]*series.Series{s}, f.book); len(again) > 0 {
-		t.Fatalf("the same points are asked for again: %+v", again)
+		t.Fatalf("the same points are due again: %+v", again)
 	}
 	again := f.until(0.02, 3)
 	if again.Number != 2 || len(again.New) < 2 || again.Change != due.Change {
@@ -188,7 +188,7 @@ func TestAnUndecidedRunWaitsForMoreRevisions(t *testing.T) {
 	}
 }
 
-func TestASuspicionThatPassesIsOver(t *testing.T) {
+func TestLook_SuspicionExpiresAfterQuietPoints(t *testing.T) {
 	f := follow(t)
 	f.quiet(12)
 	f.add(0.05, "r13")
@@ -202,8 +202,8 @@ func TestASuspicionThatPassesIsOver(t *testing.T) {
 	f.until(0.05, 3)
 }
 
-// TestLookingAgainChangesNothing covers a controller or a command that is started again after any step.
-func TestLookingAgainChangesNothing(t *testing.T) {
+// TestLook_RecomputationIsIdempotent covers a controller or a command that is restarted after any step.
+func TestLook_RecomputationIsIdempotent(t *testing.T) {
 	f := follow(t)
 	for n := range 40 {
 		f.add(map[bool]float64{true: 0.03}[n >= 20], fmt.Sprintf("r%d", n))
@@ -221,7 +221,7 @@ func TestLookingAgainChangesNothing(t *testing.T) {
 	}
 }
 
-func TestARevisionOfBothSidesConfirmsNothing(t *testing.T) {
+func TestDue_RevisionOnBothSidesIsNotCompared(t *testing.T) {
 	f := follow(t)
 	f.quiet(12)
 	for range 5 {
@@ -231,11 +231,11 @@ func TestARevisionOfBothSidesConfirmsNothing(t *testing.T) {
 		}
 	}
 	if len(f.book.Changes) == 0 {
-		t.Error("the level moved, and nothing is suspected")
+		t.Error("the level changed, but no change is suspected")
 	}
 }
 
-func TestThePointsThatAChangeRestsOnAreNamed(t *testing.T) {
+func TestRests_ListsThePointsOfAChange(t *testing.T) {
 	f := follow(t)
 	f.quiet(20)
 	f.judge(f.until(0.05, 3), 0.05)
@@ -245,17 +245,17 @@ func TestThePointsThatAChangeRestsOnAreNamed(t *testing.T) {
 	rests := f.policy.Rests(key, f.records, f.book)
 	for _, id := range []string{"run-015", "run-020", "run-021", "run-026"} {
 		if !rests[id] {
-			t.Errorf("%s is beside the change and may go", id)
+			t.Errorf("%s is adjacent to the change and is not retained", id)
 		}
 	}
 	for _, id := range []string{"run-001", "run-040"} {
 		if rests[id] {
-			t.Errorf("%s is far from the change and stays", id)
+			t.Errorf("%s is far from the change and is retained", id)
 		}
 	}
 }
 
-func TestTheSeriesOfAChangeShareThePromise(t *testing.T) {
+func TestJudge_SeriesOfAChangeShareTheErrorRate(t *testing.T) {
 	suspected := func(n int) *Confirm {
 		out := &Confirm{
 			Change: "c", Number: 1, Old: make([]points.Revision, 6), New: make([]points.Revision, 6), Newest: series.Point{Sequence: 9},
@@ -287,15 +287,15 @@ func TestTheSeriesOfAChangeShareThePromise(t *testing.T) {
 		}
 	}
 	if one, many := least(1), least(20); many <= one || math.IsNaN(many) {
-		t.Errorf("of one series %g holds, and of twenty %g", one, many)
+		t.Errorf("the smallest confirmed difference is %g with one series and %g with twenty", one, many)
 	}
 	if _, _, err := Default().Judge(suspected(1), nil, "run", book, start); err == nil {
-		t.Error("a run without any of the series decides")
+		t.Error("a run without any of the series has a decision")
 	}
 }
 
-// What was left out may move one arm of many: asked is whether it moves the difference of the sides.
-func TestWhatIsLeftOutIsAskedOfTheSides(t *testing.T) {
+// Excluded trials may move one arm of many; only the effect on the difference of the sides counts.
+func TestMeasured_ExclusionIsJudgedByTheSides(t *testing.T) {
 	exp := &experiment.Experiment{
 		Points: []record.Point{{}}, Arms: []record.Arm{{Name: "anchor", Baseline: true}, {Name: "old-1"}, {Name: "old-2"}, {Name: "new-1"},
 			{Name: "head"}},
@@ -306,7 +306,7 @@ func TestWhatIsLeftOutIsAskedOfTheSides(t *testing.T) {
 		measured bool
 	}{
 		"nothing moves": {nil, true},
-		"an arm up, and the other of its side down": {map[string]float64{"new-1": 2, "head": 0.5}, true},
+		"one arm of a side up, the other one down": {map[string]float64{"new-1": 2, "head": 0.5}, true},
 		"a side moves": {map[string]float64{"new-1": 2}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -334,8 +334,8 @@ func TestWhatIsLeftOutIsAskedOfTheSides(t *testing.T) {
 	}
 }
 
-// A run may follow thousands of series, all of which a program moves at once: each pass of the operator asks what is due.
-func TestWhatIsDueTakesTheTimeOfItsSeries(t *testing.T) {
+// A program may move thousands of series of a run at once, and each reconcile computes the due runs.
+func TestDue_LinearInTheNumberOfSeries(t *testing.T) {
 	f := follow(t)
 	f.quiet(12)
 	f.add(0.05, "r13")
