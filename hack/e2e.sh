@@ -10,10 +10,10 @@ export CLUSTER=embedded
 trap take_down EXIT
 
 install_assay
+mkdir -p out
 
 tests_of_the_cluster() {
   step "Tests of the cluster tool (crashes, leaked state, tear-down), and beside them the checks of the replicas' histories"
-  mkdir -p out
   (cd workloads/batch/curp-ho/checker && CURP_BINARY=$OLDPWD/bin/batch-curp-ho go test -count=1 ./...) >out/e2e-histories.txt 2>&1 &
   local histories=$! status=0
   (cd cluster && ASSAY_CLUSTER_E2E=1 go test -count=1 -timeout 10m ./test/) || status=$?
