@@ -81,6 +81,9 @@ func TestSimulate_Scenarios(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && c.scenario != "quiet" {
+				t.Skip("simulates 60 runs of a scenario: make nightly runs it")
+			}
 			tallies, err := Simulate(scenario(t, c.scenario), 60, 1, 1)
 			if err != nil {
 				t.Fatal(err)

@@ -246,6 +246,9 @@ func (l *search) nextWave() *schedule.Search {
 }
 
 func TestLocate_ChangeOfASchedule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches with simulated runs of many revisions: make nightly runs it")
+	}
 	begun := newSearch(t, slowed(0.1, culprit))
 	const most = 0.01 * 0.01
 	if effect := begun.found().Effects[0]; !(effect.Between > 0) || effect.Between > most {
