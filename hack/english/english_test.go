@@ -15,7 +15,8 @@ func TestExtract_FindsTheProseOfEachLanguage(t *testing.T) {
 	}{
 		"Go comments and strings, not identifiers": {"a.go", "package a\n\n// One two.\nconst whatIs = \"three four\" + `five six`\n",
 			[]string{"3 // One two.", "4 three four", "4 five six"}},
-		"Rust comments, strings and raw strings": {"a.rs", "//! One two.\nfn a<'a>() { b('\"', \"three \\\" four\", r#\"five \" six\"#) } /* seven\neight nine */\n",
+		"Rust comments, strings and raw strings": {"a.rs", "//! One two.\n" +
+			"fn a<'a>() { b('\"', \"three \\\" four\", r#\"five \" six\"#) } /* seven\neight nine */\n",
 			[]string{"1 //! One two.", "2 \"three \\\" four\"", "2 r#\"five \" six", "3 eight nine "}},
 		"Markdown outside fenced blocks": {"a.md", "One two.\n```sh\nwhat is\n```\nThree four.\n", []string{"1 One two.", "5 Three four."}},
 		"shell comments":                 {"a.sh", "run it # one two\n${#three} four\n", []string{"1  one two"}},
@@ -67,7 +68,7 @@ func TestRun_TreeAboveTheLimitFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("docs/a.md", strings.Repeat("A plain line of text.\n", 999)+"This is what is left.\n")
+	write("docs/a.md", strings.Repeat("A plain line of text.\n", 998)+"This is what is left.\nNobody reads it.\n")
 	write("other/generated.md", "what is what is\n")
 	write(".gitattributes", "other/* linguist-generated\n")
 	for _, arguments := range [][]string{{"init", "-q"}, {"add", "."}} {
@@ -77,13 +78,14 @@ func TestRun_TreeAboveTheLimitFails(t *testing.T) {
 	}
 	var out strings.Builder
 	if err := run(nil, nil, &out); err != nil {
-		t.Errorf("1 clause in 1,000 lines is below the limit of 3: %v", err)
+		t.Errorf("2 clauses in 1,000 lines are below the limit of 3: %v", err)
 	}
 	err := run([]string{"-limit", "0.5"}, nil, &out)
-	if err == nil || !strings.Contains(err.Error(), "docs: 1 in 1000 lines") || strings.Contains(err.Error(), "other") {
-		t.Errorf("1 clause in 1,000 lines with a limit of 0.5: got %v, want an error that names docs alone", err)
+	if err == nil || !strings.Contains(err.Error(), "docs: 2 in 1000 lines") || strings.Contains(err.Error(), "other") {
+		t.Errorf("2 clauses in 1,000 lines with a limit of 0.5: got %v, want an error that names docs alone", err)
 	}
-	if err := run([]string{"-limit", "0.5", "-stdin", "help", "other"}, strings.NewReader("print what is there\n"), &out); err == nil {
+	help := strings.NewReader("print what is there\nprint what is left\n")
+	if err := run([]string{"-limit", "0.5", "-stdin", "help", "other"}, help, &out); err == nil {
 		t.Error("a clause on standard input was not counted")
 	}
 }

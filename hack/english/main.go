@@ -104,7 +104,9 @@ func tracked(paths []string) ([]string, error) {
 	}
 	var out []string
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
-		if !marked[name] && !strings.Contains(name, "testdata/") && !strings.Contains(name, "fixtures/") {
+		// The counter's own files quote the clauses.
+		if !marked[name] && !strings.Contains(name, "testdata/") && !strings.Contains(name, "fixtures/") &&
+			!strings.HasPrefix(name, "hack/english/") {
 			out = append(out, name)
 		}
 	}
@@ -179,7 +181,8 @@ func report(tallies map[string]tally, limit float64, out io.Writer) error {
 			total += t.hits[kind.name]
 		}
 		fmt.Fprintln(table, "\t")
-		if float64(total) > limit*float64(t.lines)/1000 {
+		// One clause in a short part is no trend.
+		if float64(total) > max(1, limit*float64(t.lines)/1000) {
 			over = append(over, fmt.Sprintf("%s: %d in %d lines", part, total, t.lines))
 		}
 	}

@@ -83,7 +83,7 @@ func TestABlockThatIsPlannedAgainIsNotLost(t *testing.T) {
 	}
 }
 
-// cutShort is a run whose second block was cut short after so many trials when its node was lost. Another block replaces it.
+// cutShort is a run whose second block was interrupted after some trials when its node was lost. Another block replaces it.
 func cutShort(ledger *Ledger, seen Seen, after int) {
 	for slot := after; slot < 2; slot++ {
 		key, _ := attemptOf(1, slot, "pod", time.Time{})

@@ -111,7 +111,7 @@ func TestEveryPackageHasALayerAndImportsGoDown(t *testing.T) {
 
 func TestWhatTheTableOfPackagesMayNotSay(t *testing.T) {
 	page := func(rows ...string) string {
-		head := "## The packages of operator/\n\n| layer | package | what it is for |\n|---|---|---|\n"
+		head := "## The packages of operator/\n\n| layer | package | purpose |\n|---|---|---|\n"
 		return head + strings.Join(rows, "\n") + "\n\n## More\n"
 	}
 	low, high := "| 1 words | `internal/low` | words |", "| 4 world | `internal/high` | the world |"
@@ -193,7 +193,7 @@ func TestTheStoreysOfAnAnalysisImportDownwards(t *testing.T) {
 
 func TestWhatTheTableOfStoreysMayNotSay(t *testing.T) {
 	page := func(rows ...string) string {
-		head := "## The storeys of an analysis\n\n| storey | package | what it knows |\n|---|---|---|\n"
+		head := "## The storeys of an analysis\n\n| storey | package | content |\n|---|---|---|\n"
 		return head + strings.Join(rows, "\n") + "\n\n## More\n"
 	}
 	low, high := "| 1 | `internal/analysis` | words |", "| 2 | `internal/analysis/judge` | verdicts |"
@@ -271,7 +271,7 @@ func TestEveryFolderHasARow(t *testing.T) {
 
 func TestWhatTheTableOfFoldersMayNotSay(t *testing.T) {
 	page := func(rows ...string) string {
-		return "## The other folders\n\n| folder | what it is for |\n|---|---|\n" + strings.Join(rows, "\n") + "\n\n## More\n"
+		return "## The other folders\n\n| folder | purpose |\n|---|---|\n" + strings.Join(rows, "\n") + "\n\n## More\n"
 	}
 	files := []string{"README.md", ".ci/run", "hack/a.sh", "workloads/README.md", "workloads/runner/src/main.rs"}
 	cases := map[string]struct{ page, want string }{
@@ -326,7 +326,7 @@ func TestFieldsTakeTheWayThatIsDrawn(t *testing.T) {
 
 func TestWhatAHopMayNotSay(t *testing.T) {
 	page := func(where string) string {
-		return "### a.b\n\n| hop | form | where | what happens |\n|---|---|---|---|\n| parsed | `Bound` | `" + where + "` | x |\n"
+		return "### a.b\n\n| hop | form | where | effect |\n|---|---|---|---|\n| parsed | `Bound` | `" + where + "` | x |\n"
 	}
 	source := func(file, name string) (string, error) {
 		if file != "f.go" || name != "T.parse" {

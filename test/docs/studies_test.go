@@ -440,7 +440,7 @@ func TestWhichSentencesExplain(t *testing.T) {
 		"an explanation that names its evidence":        {"It is slow because it reads.\n<!-- shown by run.yaml: gain -->", nil},
 		"the next paragraph is another":                 {"It reads.\n<!-- shown by run.yaml: gain -->\n\nIt is slow because it reads.", []string{"It is slow because it reads."}},
 		"an item of a list":                             {"* It reads.\n* It is slow because it reads.", []string{"It is slow because it reads."}},
-		"what the document says":                        {"**The document's claim.** It is slow because it reads.", nil},
+		"the document's numbers":                        {"**The document's claim.** It is slow because it reads.", nil},
 		"a table, a block of code":                      {"| slow because it reads |\n\n```sh\nslow because it reads\n```", nil},
 		"a number and a file are no ends of a sentence": {"At 0.5 of run.yaml it is slow, because it reads", []string{"At 0.5 of run.yaml it is slow, because it reads"}},
 	} {
@@ -468,7 +468,7 @@ func TestWhichNumbersAreInNoReport(t *testing.T) {
 		"the interval of its gate":             {"The gate has [0.80, 1.17].", nil},
 		"an interval that is not of the gate":  {"The gate has [0.87, 1.07].", []string{"[0.87, 1.07]"}},
 		"one at the confidence of gates":       {"At 99.5 % it is [0.87, 1.07].", []string{"[0.87, 1.07]"}},
-		"what the document says":               {"**The document's claim.** It is 5x as fast.", nil},
+		"the document's numbers":               {"**The document's claim.** It is 5x as fast.", nil},
 		"a number in a table is the machine's": {"| 7.77x |", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

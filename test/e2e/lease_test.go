@@ -15,8 +15,8 @@ import (
 
 const leaseTaint = "assay.dev/leased"
 
-// Two runs want the one node at once, and the operator is killed meanwhile: they run one after the other, each under a token
-// of its own. The one that wants the node for itself has it tainted as long as it holds it.
+// Two runs want the one node at once, and the operator is killed meanwhile: they run one after the other, each under a separate
+// token. The run with an exclusive node has it tainted as long as it holds it.
 func TestTwoRunsTakeTurnsOnANode(t *testing.T) {
 	long(t)
 	names := []string{"turn-a", "turn-b"}

@@ -26,9 +26,9 @@ const (
 	outside = "203.0.113.7"
 )
 
-// What a pod of a run may reach, by the policies as the chart ships them and packets as the kernel lets them through: names, the
+// The destinations of a run's pod with the chart's policies and the kernel's packet filter: names, the
 // API server and the store, and neither the platform's other ports, nor another namespace, nor a cloud's metadata. A pod that is no
-// run's reaches all of the latter from the same namespace, so what stops the other is the policy.
+// run's reaches all of the latter from the same namespace, so the policy stops the other.
 func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 	mode := os.Getenv("CLUSTER")
 	if mode != "" && mode != "embedded" {

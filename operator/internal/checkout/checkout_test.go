@@ -67,7 +67,7 @@ git checkout --quiet main; git merge --quiet --no-ff -m "merge side" side; git t
 	}
 	_, err := (Repository{t.TempDir()}).Between(t.Context(), "a", "b")
 	if err == nil || !strings.Contains(err.Error(), "not a git repository") {
-		t.Errorf("in a folder that is none: %v", err)
+		t.Errorf("in a missing folder: %v", err)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestABuildIsInAWorktreeOfItsOwn(t *testing.T) {
 // sleeper is a build whose process starts another one that outlives it.
 const sleeper = "sleep 600 & echo $! > pid; wait"
 
-// zombie reports whether a process has ended and nobody has asked for its end.
+// zombie reports whether a process has ended and waits to be reaped.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(stat), ") Z ")
@@ -135,7 +135,7 @@ func TestWhatIsWrongWithABuild(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for range 100 { // Whoever inherits it takes a moment to notice its end.
+				for range 100 { // The process that adopts it reaps it later.
 					if syscall.Kill(pid, 0) != nil || zombie(pid) {
 						return
 					}

@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// estimate is what the analysis would say of blocks with these logarithms.
+// estimate returns the analysis's estimate for blocks with these logarithms.
 func estimate(logs []float64, confidence float64) analysis.Estimate {
 	mean, sd := stat.MeanStdDev(logs, nil)
 	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(logs) - 1)}.Quantile((1+confidence)/2) * sd / math.Sqrt(float64(len(logs)))
@@ -50,7 +50,7 @@ func arm(metric string, e analysis.Estimate) analysis.ArmResult {
 	return analysis.ArmResult{Point: "size=1", Arm: "x", Metric: metric, Statistic: "median", Estimate: e}
 }
 
-// plain is what the analysis says of a level: Student's interval of the values themselves.
+// plain returns the estimate of a level: Student's interval of the values.
 func plain(values []float64, confidence float64) analysis.Estimate {
 	mean, sd := stat.MeanStdDev(values, nil)
 	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(values) - 1)}.Quantile((1+confidence)/2) * sd / math.Sqrt(float64(len(values)))
@@ -58,7 +58,7 @@ func plain(values []float64, confidence float64) analysis.Estimate {
 	return analysis.Estimate{Value: mean, Unit: "s", Low: &low, High: &high, Blocks: len(values)}
 }
 
-// compared is what two runs say that have no reason not to be compared.
+// compared compares two runs that have no reason not to be compared.
 func compared(t *testing.T, a, b Run) Comparison {
 	t.Helper()
 	out, err := Runs(a, b)
@@ -90,7 +90,7 @@ func TestTheIntervalCoversTheTruthAsOftenAsItSays(t *testing.T) {
 			}
 			return plain(x, 0.95)
 		}, [2]int{12, 12}, [2]float64{0.3, 0.3}, 0.97},
-		// Each of them has a quantile of its own, so that of few blocks it is careful.
+		// Each of them has a separate quantile, which is wide for few blocks.
 		"of few blocks": {func(x []float64) analysis.Estimate {
 			for i := range x {
 				x[i]++
@@ -125,7 +125,7 @@ func TestTheIntervalCoversTheTruthAsOftenAsItSays(t *testing.T) {
 	}
 }
 
-// An analysis that somebody else wrote may have any numbers, and what is made of them can be written down.
+// A foreign analysis may hold any numbers, and its comparison can still be encoded.
 func TestRatiosOfAnyNumbersAreNumbers(t *testing.T) {
 	numbers := []float64{5e-324, 1e-300, 1e-160, 1, 1e160, 1e300, math.MaxFloat64}
 	for _, first := range numbers {
@@ -145,7 +145,7 @@ func TestRatiosOfAnyNumbersAreNumbers(t *testing.T) {
 	}
 }
 
-// What unit somebody chose changes no ratio.
+// The chosen unit does not change a ratio.
 func TestARatioIsThatOfAnyScale(t *testing.T) {
 	of := func(scale float64, logs ...float64) analysis.Estimate {
 		e := estimate(logs, 0.95)
@@ -181,7 +181,7 @@ func TestEachRunHasItsOwnConfidence(t *testing.T) {
 	}
 }
 
-// Whoever hands over an experiment chooses how many cells it has, and what each of them is told.
+// The author of an experiment chooses the number of cells and their parameters.
 func TestParametersThatDifferTakeTheTimeOfTheirNumber(t *testing.T) {
 	side := func(value string) Run {
 		r := run("a", nil)
@@ -244,7 +244,7 @@ func TestRuns(t *testing.T) {
 				}
 			},
 		},
-		"what each run warns of is there": {
+		"the warnings of each run are included": {
 			run("a", nil, arm("latency", one)), warned(run("b", nil, arm("latency", one)), "arm x lost 10 of 20 trials"),
 			func(t *testing.T, c Comparison) {
 				if len(c.WarningsA) != 0 || !slices.Equal(c.WarningsB, []string{"arm x lost 10 of 20 trials"}) {

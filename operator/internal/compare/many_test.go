@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Whoever hands over an experiment may have each of its cells differ in another way from those of the other run.
+// Each cell of an experiment may differ in another way from those of the other run.
 func TestCellsThatAllDifferTakeLittleLongerThanTheirNumber(t *testing.T) {
 	const cells, most = 40_000, 5 * time.Second
 	side := func(other string) *experiment.Experiment {

@@ -51,9 +51,9 @@ func TestLink(t *testing.T) {
 		status *assayv1alpha1.BenchmarkRunStatus
 		want   string
 	}{
-		"nobody knows where Grafana is":            {Config{ConfigMaps: true}, running(), ""},
+		"Grafana's address is unknown":             {Config{ConfigMaps: true}, running(), ""},
 		"the run was never accepted":               {own, &assayv1alpha1.BenchmarkRunStatus{}, ""},
-		"the run has a dashboard of its own":       {own, running(), "https://grafana.example.com/team/d/assay-6f1c0f5e8d3b4a559d0c1f2e3d4c5b6a"},
+		"the run has a dashboard":                  {own, running(), "https://grafana.example.com/team/d/assay-6f1c0f5e8d3b4a559d0c1f2e3d4c5b6a"},
 		"all runs share one, and this one goes on": {shared, running(), "https://grafana.example.com/team/d/assay-run?from=1772366400000&to=now&var-namespace=lab&var-run=scan"},
 		"all runs share one, and this one ended":   {shared, complete(), "https://grafana.example.com/team/d/assay-run?from=1772366400000&to=1772370120000&var-namespace=lab&var-run=scan"},
 		"the run waits for its first wave": {
@@ -75,8 +75,8 @@ func TestLink(t *testing.T) {
 func TestReport(t *testing.T) {
 	inBucket := "s3://assay/runs/lab/scan/u/analysis/000/report.html?endpoint=http%3A%2F%2Fminio%3A9000"
 	for name, tc := range map[string]struct{ base, report, want string }{
-		"there is none yet":                    {"https://minio.example.com/assay", "", ""},
-		"nobody knows where browsers find it":  {"", inBucket, ""},
+		"the dashboard does not exist yet":     {"https://minio.example.com/assay", "", ""},
+		"its address for browsers is unknown":  {"", inBucket, ""},
 		"in a bucket that browsers reach":      {"https://minio.example.com/assay", inBucket, "https://minio.example.com/assay/runs/lab/scan/u/analysis/000/report.html"},
 		"in a folder":                          {"https://minio.example.com/assay", "file:///tmp/report.html", ""},
 		"at an address that a browser can use": {"", "https://reports.example.com/1.html", "https://reports.example.com/1.html"},
@@ -191,7 +191,7 @@ func TestTheDashboardIsOfThisRunOnly(t *testing.T) {
 		t.Errorf("it shows %v", times)
 	}
 	if got["refresh"] != nil {
-		t.Error("it asks again for what does not change any more")
+		t.Error("it requests final objects again")
 	}
 	report := "https://minio.example.com/assay/runs/lab/scan/u/analysis/000/report.html"
 	if first := got["links"].([]any)[0].(map[string]any); first["title"] != "Report" || first["url"] != report {
@@ -216,7 +216,7 @@ func TestTheDashboardOfARunThatGoesOnFollowsIt(t *testing.T) {
 	}
 }
 
-// What is changed of the template is kept as a file, which the tests of dashboards/ hold against Grafana's schema.
+// The changes of the template are stored as a file, which the tests of dashboards/ check against Grafana's schema.
 func TestWhatIsChangedIsInTheGoldenFile(t *testing.T) {
 	got := made(t, Config{ConfigMaps: true, LabelKey: "grafana_dashboard", LabelValue: "1", ReportsURL: "https://minio.example.com/assay"},
 		complete())

@@ -136,7 +136,7 @@ func (h *hub) body(r *http.Request) map[string]any {
 	return out
 }
 
-// counted adds to a check what GitHub counts.
+// counted adds GitHub's counts to a check.
 func (h *hub) counted(check map[string]any) map[string]any {
 	output := check["output"].(map[string]any)
 	annotations, _ := output["annotations"].([]any)
@@ -162,7 +162,7 @@ func (h *hub) listComments(w http.ResponseWriter, r *http.Request) {
 	h.answer(w, h.comments[first:last])
 }
 
-// says adds a comment of somebody.
+// says adds a comment of a user.
 func (h *hub) says(login, kind, text string) {
 	comment := h.fixture("comment.json")
 	comment["id"], comment["body"] = float64(1000+len(h.comments)), text
@@ -196,8 +196,8 @@ func TestARunHasOneCommentThatChangesInPlace(t *testing.T) {
 		// at is which comment is ours in the end.
 		at int
 	}{
-		"there is none yet": {token, func(*hub) {}, 0},
-		"others commented":  {token, func(h *hub) { h.says("someone", "User", "nice") }, 1},
+		"the comment does not exist yet": {token, func(*hub) {}, 0},
+		"others commented":               {token, func(h *hub) { h.says("someone", "User", "nice") }, 1},
 		"it is on the second page": {token, func(h *hub) {
 			for range 130 {
 				h.says("someone", "User", "and another thing")
@@ -205,11 +205,11 @@ func TestARunHasOneCommentThatChangesInPlace(t *testing.T) {
 			h.says("github-actions[bot]", "Bot", marker+"\nold")
 			h.says("someone", "User", "done?")
 		}, 130},
-		"somebody wrote the marker": {token, func(h *hub) { h.says("someone", "User", marker+"\nfooled you") }, 1},
-		"another run has one too":   {token, func(h *hub) { h.says("github-actions[bot]", "Bot", "<!-- assay-report: other -->\nits") }, 1},
-		"it quotes the marker":      {token, func(h *hub) { h.says("github-actions[bot]", "Bot", "> "+marker) }, 1},
-		"the token is a person's":   {personal, func(h *hub) { h.says("someone", "User", marker+"\nold") }, 0},
-		"a bot is not that person":  {personal, func(h *hub) { h.says("another[bot]", "Bot", marker+"\nold") }, 1},
+		"a user wrote the marker":  {token, func(h *hub) { h.says("someone", "User", marker+"\nfooled you") }, 1},
+		"another run has one too":  {token, func(h *hub) { h.says("github-actions[bot]", "Bot", "<!-- assay-report: other -->\nits") }, 1},
+		"it quotes the marker":     {token, func(h *hub) { h.says("github-actions[bot]", "Bot", "> "+marker) }, 1},
+		"the token is a person's":  {personal, func(h *hub) { h.says("someone", "User", marker+"\nold") }, 0},
+		"a bot is not that person": {personal, func(h *hub) { h.says("another[bot]", "Bot", marker+"\nold") }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
@@ -286,7 +286,7 @@ func TestACheckWithAnnotationsIsSuperseded(t *testing.T) {
 	}
 }
 
-// What an app made may be changed by no other, and any app may call a check as ours is called, or begin a comment as ours begins.
+// Only the app that made a check or comment may change it, and any app may use the same names.
 func TestWhatAnotherAppMadeStandsInNobodysWay(t *testing.T) {
 	h := newHub(t)
 	h.says("another[bot]", "Bot", marker+"\nfooled you")

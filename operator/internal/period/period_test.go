@@ -30,7 +30,7 @@ func TestWhatIsLeftOfAMinute(t *testing.T) {
 	}
 }
 
-// Whoever looks again after what is left finds a period over, within twice its length, wherever the clock is set to at its beginning.
+// Polling after the remaining time finds the period over within twice its length, for any setting of the clock at its beginning.
 func TestAPeriodEndsWhateverIsDoneToTheClock(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {

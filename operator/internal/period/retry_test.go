@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// What fails for a day is tried a bounded number of times, also if the clock is set meanwhile, and at once once more if it never failed.
+// An operation that fails for a day is retried a bounded number of times, also if the clock is set meanwhile.
 func TestWhatFailsIsTriedAfterTwiceAsLong(t *testing.T) {
 	for sentence, tc := range map[string]struct {
-		// at sets the clock to another time when so many minutes have passed.
+		// at sets the clock to another time after some minutes.
 		at   map[int]time.Duration
 		want int
 	}{
-		"nobody sets the clock":       {nil, 7 + (24*60-63)/60 + 1},
+		"the clock is not set":        {nil, 7 + (24*60-63)/60 + 1},
 		"it is set ahead by a day":    {map[int]time.Duration{90: 24 * time.Hour}, 31},
 		"it is set back by ten years": {map[int]time.Duration{90: -10 * 365 * 24 * time.Hour}, 31},
 	} {
@@ -30,6 +30,6 @@ func TestWhatFailsIsTriedAfterTwiceAsLong(t *testing.T) {
 		}
 	}
 	if !(Retry{}).Due(eight) {
-		t.Error("what never failed waits")
+		t.Error("an operation that never failed waits")
 	}
 }

@@ -5,7 +5,7 @@ pub fn linear(sorted: &[u64], wanted: u64) -> bool {
     sorted.iter().any(|&number| number == wanted)
 }
 
-/// Halves what is left.
+/// Halves the remaining range.
 pub fn binary(sorted: &[u64], wanted: u64) -> bool {
     sorted.binary_search(&wanted).is_ok()
 }
