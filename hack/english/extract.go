@@ -50,6 +50,7 @@ func extractGo(content []byte) []text {
 			if value, err := strconv.Unquote(literal); err == nil {
 				out = append(out, split(file.Line(position), value)...)
 			}
+		default:
 		}
 	}
 }

@@ -27,8 +27,7 @@ func (a *Applier) own(ctx context.Context, run *assayv1alpha1.BenchmarkRun, obje
 		whose = fmt.Sprintf("that of %s %s with uid %s", controller.Kind, controller.Name, controller.UID)
 	}
 	return &ForeignError{fmt.Sprintf("%s %s in namespace %s exists and is not this run's but %s, so that the operator must not change it: "+
-		"delete "+
-		"or rename it, or create this run under another name",
+		"delete or rename it, or create this run under another name",
 		current.Kind, object.GetName(), object.GetNamespace(), whose)}
 }
 

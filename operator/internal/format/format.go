@@ -98,15 +98,6 @@ func filter(flag, benchmark string) []string {
 	return []string{flag + "^" + regexp.QuoteMeta(benchmark) + "$"}
 }
 
-// All returns the names of the formats, in the order of the schema.
-func All() []string {
-	out := make([]string, len(formats))
-	for i := range formats {
-		out[i] = formats[i].Name
-	}
-	return out
-}
-
 // Tools returns the names of the formats that a command line can have: all but AssayResult, whose metrics only a template can define. None
 // comes first.
 func Tools() []string {

@@ -51,7 +51,7 @@ type Ending struct {
 
 // Begins reports whether a run that has not started starts with an action.
 func Begins(action Action) bool {
-	return action.begins()
+	return action != nil && action.begins()
 }
 
 // Action is one write. Its text is used in logs and in the stories of tests.

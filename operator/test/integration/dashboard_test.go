@@ -93,7 +93,7 @@ func TestDashboard_WriteErrorDoesNotBlockRun(t *testing.T) {
 	}))
 	w.must(admin.Create(w.ctx, w.template))
 	w.until("the run starts nevertheless", func() error { _, err := w.getWorkflow("scan-w000"); return err })
-	w.untilEvent("DashboardNotWritten", "immutable")
+	w.untilEvent("DashboardNotWritten", "without an owner")
 }
 
 func TestDashboard_MissingForRejectedRun(t *testing.T) {

@@ -784,7 +784,7 @@ func TestSchedule_InvalidSpecIsRejected(t *testing.T) {
 		"a source with another's member": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Source.Time = s.Spec.Source.Image }, "time belongs to type Time"},
 		"revisions of an image":          {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Source.Revisions = &assayv1alpha1.RecordedRevisions{} }, "revisions belongs to type Revisions"},
 		"a time zone in the expression":  {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "CRON_TZ=UTC 0 2 * * *" }, "into timeZone"},
-		"an interval":                    {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "@every 1h" }, "@every has no fixed due times"},
+		"an interval":                    {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "@every 1h" }, "@every is not supported, because it has no fixed times"},
 		"the machine's time zone":        {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.TimeZone = "Local" }, "name the time zone"},
 		"an arm of another name":         {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Name = "new" }, "have one arm, head"},
 		"two arms": {func(s *assayv1alpha1.BenchmarkSchedule) {

@@ -45,7 +45,8 @@ type execution struct {
 
 // Execute starts a wave and waits until it is over. When ctx ends, so do its blocks, and the error of ctx is returned.
 func (e *Engine) Execute(ctx context.Context, start plan.StartWave) error {
-	if err := e.StartWave(ctx, nil, start); err != nil {
+	var engine executor.Executor = e
+	if err := engine.StartWave(ctx, nil, start); err != nil {
 		return err
 	}
 	e.mutex.Lock()
