@@ -157,7 +157,12 @@ fn every_protocol_error_is_reported_and_the_replica_continues() {
         ),
         ("a command from a stranger", bytes(&[proposal(1)]), Unexpected, "may not send now"),
         ("a command left out", bytes(&[hello, proposal(2)]), Unexpected, "command 2 of client 9 after command 0"),
-        ("a client without a name", bytes(&[Message::ClientHello { client: 0, bound: 0 }]), Unexpected, "nobody"),
+        (
+            "a client without a name",
+            bytes(&[Message::ClientHello { client: 0, bound: 0 }]),
+            Unexpected,
+            "client 0 is invalid",
+        ),
         ("another client's hello", bytes(&[hello, Message::ClientHello { client: 8, bound: 0 }]), Unexpected, "now"),
         ("an answer", bytes(&[Message::Sync { seq: 1 }]), Unexpected, "may not send now"),
     ];
