@@ -62,7 +62,7 @@ func TestTheSuitesPrintFiguresAndNothingElse(t *testing.T) {
 		"attacks of which one succeeds":        {what: "attack", tests: logged + "; exit 1", environment: running, want: figure + "\n", fails: true},
 		"attacks that end without a figure":    {what: "attack", tests: ":", environment: running, fails: true, says: []string{"without a figure"}},
 		"attacks that end before they begin":   {what: "attack", tests: "exit 1", environment: running, fails: true},
-		"faults, and attacks afterwards":       {what: "chaos", tests: logged, environment: running, want: `{"figure":"chaos.faults"}` + "\n" + figure + "\n", says: []string{"-faults 200"}},
+		"faults without attacks":               {what: "chaos", tests: logged, environment: running, want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-faults 200"}},
 		"a few faults":                         {what: "smoke", environment: running, tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-faults 10 -least 6", "-limit 4m", "-short", "-seed 1"}},
 		"selected faults":                      {what: "smoke", environment: append(running, "SEED=7", "FAULTS=node-rebooted,pod-deleted"), tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-seed 7 -kinds node-rebooted,pod-deleted"}},
 		"an unknown command":                   {what: "charm", environment: running, tests: ":", fails: true, says: []string{"chaos, smoke and attack"}},
