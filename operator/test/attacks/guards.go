@@ -42,10 +42,10 @@ var (
 	everybodys   = edit(usersFile, `path.Join("runs", match[2]) + "/*", path`, `"runs/*", path`)
 )
 
-// nobodysBinding grants anonymous users the rights of view.
+// anonymousBinding grants anonymous users the rights of view.
 const (
-	recordRole     = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: assay-record\n"
-	nobodysBinding = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata:\n  name: assay-nobody\n" +
+	recordRole       = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: assay-record\n"
+	anonymousBinding = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata:\n  name: assay-nobody\n" +
 		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: assay-view}\n" +
 		"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"system:unauthenticated\"}]\n"
 )
@@ -75,7 +75,7 @@ var Guards = map[string]Guard{
 	"a tenant changes the program of others' runs":      editMay("benchmarktemplates"),
 	"the executor of a block writes a verdict":          executorMay("assay.dev", "benchmarkruns/status", "patch"),
 	"a tenant changes a run after it was accepted":      edit(runsFile, "self.budget == oldSelf.budget", "self.budget == self.budget"),
-	"a program asks the API server without a token":     edit(peopleFile, recordRole, nobodysBinding+recordRole),
+	"a program asks the API server without a token":     edit(peopleFile, recordRole, anonymousBinding+recordRole),
 	"an effect that Argo's controller evaluates": edit(runsFile, "in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",
 		"in ['NoSchedule', 'PreferNoSchedule', 'NoExecute', t.effect])"),
 	"a toleration of others' leases": edit(runsFile, "<= 317 && t.key != 'assay.dev/leased')", "<= 317)"),

@@ -186,7 +186,7 @@ func TestRun_SharedTemplateIsNotChanged(t *testing.T) {
 	}
 	cluster := fakeCluster(t, interceptor.Funcs{}, template("/old"))
 	if err := ensureTemplate(context.Background(), cluster, template("/old")); err != nil {
-		t.Errorf("the same template is no conflict: %v", err)
+		t.Errorf("equal templates conflict: %v", err)
 	}
 	if err := ensureTemplate(context.Background(), cluster, template("/new")); err == nil ||
 		!strings.Contains(err.Error(), "exists and differs") {
