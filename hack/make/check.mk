@@ -29,7 +29,7 @@ fmt: ## Format everything (may write).
 TEST_SUPPORT := ^internal/(fixture|executor/fake|store/storetest)/
 
 .PHONY: lint
-lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read only).
+lint: english ## golangci-lint, deadcode, actionlint, clippy and format checks (read only).
 	@for m in $(GO_MODULES); do \
 	  (cd $$m && bad=$$(gofmt -l .) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
 	   && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
