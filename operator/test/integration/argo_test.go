@@ -18,14 +18,8 @@ import (
 // waves need, then with the right ones.
 func TestArgo_InstalledAfterOperator(t *testing.T) {
 	workflows := readCRD(t, "argoproj.io_workflows.yaml")
-	operator.stop()
 	deleteCRD(t, workflows)
 	t.Cleanup(func() { installCRD(t, readCRD(t, "argoproj.io_workflows.yaml")) })
-	var err error
-	if operator, err = startOperator(); err != nil {
-		t.Fatal(err)
-	}
-
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))

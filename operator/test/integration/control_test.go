@@ -32,6 +32,7 @@ func (w *world) untilWorkflow(what string, check func(argo.Spec) bool) {
 }
 
 func TestSuspend_AndResume(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = ptr.To(true) })
 	w.untilWorkflow("is suspended", func(spec argo.Spec) bool { return ptr.Deref(spec.Suspend, false) })
@@ -45,6 +46,7 @@ func TestSuspend_AndResume(t *testing.T) {
 }
 
 func TestSuspend_AtCreationStartsNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Suspend = ptr.To(true)
 	})
@@ -59,6 +61,7 @@ func TestSuspend_AtCreationStartsNothing(t *testing.T) {
 }
 
 func TestCancel_AnalyzesExistingResults(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.runBlocks(0, 2)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
@@ -74,6 +77,7 @@ func TestCancel_AnalyzesExistingResults(t *testing.T) {
 
 // Argo marks the blocks of a stopped workflow as failed and starts the analysis while their keepers still write.
 func TestCancel_LateAttemptsAreAnalyzed(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]struct {
 		reason string
 		edit   func(*assayv1alpha1.BenchmarkRunSpec)
@@ -87,6 +91,7 @@ func TestCancel_LateAttemptsAreAnalyzed(t *testing.T) {
 		}, func(*world) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { end.edit(spec) })
 			w.runBlocks(0, 2)
 			pod := w.blockPod("scan-w000-block-2")
@@ -109,6 +114,7 @@ func TestCancel_LateAttemptsAreAnalyzed(t *testing.T) {
 }
 
 func TestCancel_BeforeAnyBlockRan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Cancel = ptr.To(true)
 	})
@@ -120,6 +126,7 @@ func TestCancel_BeforeAnyBlockRan(t *testing.T) {
 }
 
 func TestBudget_StopsRun(t *testing.T) {
+	t.Parallel()
 	w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Budget.WallClock = metav1.Duration{Duration: 2 * time.Second}
 	})
@@ -131,6 +138,7 @@ func TestBudget_StopsRun(t *testing.T) {
 }
 
 func TestDelete_FinishesAfterBlocksHaveStopped(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	pod := w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning})
 	// The object store is unavailable, which must not block the deletion.
@@ -152,6 +160,7 @@ func TestDelete_FinishesAfterBlocksHaveStopped(t *testing.T) {
 }
 
 func TestTimeToLive_DeletesRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Cancel, spec.TTLSecondsAfterFinished = ptr.To(true), ptr.To[int32](1)
 	})
@@ -160,6 +169,7 @@ func TestTimeToLive_DeletesRun(t *testing.T) {
 }
 
 func TestLedger_OutageLosesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	s.fail(w.namespace, store.ErrNoBucket)
 	t.Cleanup(func() { s.fail(w.namespace, nil) })
