@@ -13,7 +13,9 @@ import (
 )
 
 // faults is a count of the runner, which may be 0.
-var faults = experiment.Metric{Name: "process.majorPageFaults", Unit: "1", Direction: experiment.LowerIsBetter, Statistic: experiment.StatisticValue}
+var faults = experiment.Metric{
+	Name: "process.majorPageFaults", Unit: "1", Direction: experiment.LowerIsBetter, Statistic: experiment.StatisticValue,
+}
 
 // Fieller's interval is the set of the ratios c for which the mean of mine - c·theirs is within Student's quantile of its standard errors
 // from 0: the roots of a quadratic.
@@ -110,7 +112,8 @@ func TestRatioOfMeans_CandidateOfZero(t *testing.T) {
 	made := newTrials(faults, 1, 2)
 	made.addBlocks(0, 5, 6, 5, 6)
 	made.addBlocks(1, 0, 0, 0, 0)
-	if got := made.data().Ratio(0, 1, faults.Name, experiment.StatisticValue); got.Value != 0 || got.Low != 0 || got.High > 1e-11 || got.Tail(0.5) != 0 {
+	got := made.data().Ratio(0, 1, faults.Name, experiment.StatisticValue)
+	if got.Value != 0 || got.Low != 0 || got.High > 1e-11 || got.Tail(0.5) != 0 {
 		t.Errorf("%g in [%g, %g], tail %g", got.Value, got.Low, got.High, got.Tail(0.5))
 	}
 }
@@ -190,7 +193,8 @@ func TestPairedRatio_GeometricMeanOfBlocks(t *testing.T) {
 	made.add(selection.At(0, 1), "b00", 2.519) // A second trial of the first block.
 	d := made.data()
 	ratios := map[string]float64{"b00": math.Sqrt(2.113*2.519) / 1.031, "b01": 5.037 / 2.017, "b02": 3.311 / 3.071, "b03": 2.97 / 1.53}
-	logs, differences := map[string]float64{}, map[string]float64{"b00": (2.113+2.519)/2 - 1.031, "b01": 5.037 - 2.017, "b02": 3.311 - 3.071, "b03": 2.97 - 1.53}
+	logs := map[string]float64{}
+	differences := map[string]float64{"b00": (2.113+2.519)/2 - 1.031, "b01": 5.037 - 2.017, "b02": 3.311 - 3.071, "b03": 2.97 - 1.53}
 	for block, ratio := range ratios {
 		logs[block] = math.Log(ratio)
 	}
@@ -208,6 +212,7 @@ func TestPairedRatio_GeometricMeanOfBlocks(t *testing.T) {
 	difference := d.Difference(0, 1, "time", experiment.StatisticValue)
 	center, width = half(differences)
 	wantEnds(t, difference, 0.95, center-width, center+width)
-	paired := PairedDifference(d.PerBlock(made.of(1, experiment.StatisticValue)), d.PerBlock(made.of(0, experiment.StatisticValue)), 0.95, false)
+	mine, theirs := d.PerBlock(made.of(1, experiment.StatisticValue)), d.PerBlock(made.of(0, experiment.StatisticValue))
+	paired := PairedDifference(mine, theirs, 0.95, false)
 	wantEnds(t, paired, 0.95, center-width, center+width)
 }

@@ -191,7 +191,8 @@ func TestPercentile_TooFewSamplesBlocksOrBuilds(t *testing.T) {
 			if level.Builds != c.builds {
 				t.Errorf("%d builds, want %d", level.Builds, c.builds)
 			}
-			if enough := d.EnoughSamples(selection.At(0, 0), "time", c.statistic); enough != (c.blocks*c.samples >= experiment.MinSamples(c.statistic)) {
+			enough := d.EnoughSamples(selection.At(0, 0), "time", c.statistic)
+			if enough != (c.blocks*c.samples >= experiment.MinSamples(c.statistic)) {
 				t.Errorf("enough samples: %v", enough)
 			}
 		})
@@ -246,7 +247,8 @@ func TestRatio_PercentilesOfZeroHaveNone(t *testing.T) {
 				made.add(selection.At(0, arm), fmt.Sprint("b", block), values...)
 			}
 		}
-		if got := made.data().Ratio(0, 1, "time", experiment.StatisticP50); got.NoRatio != (c.want != "") || !strings.HasPrefix(got.Reason, c.want) {
+		got := made.data().Ratio(0, 1, "time", experiment.StatisticP50)
+		if got.NoRatio != (c.want != "") || !strings.HasPrefix(got.Reason, c.want) {
 			t.Errorf("%s: %v, %q", name, got.NoRatio, got.Reason)
 		}
 	}

@@ -82,7 +82,9 @@ func TestRepeated_StepOfFewReadings(t *testing.T) {
 
 func TestLastDigit_OfNumbers(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[float64]float64{0.1: 0.1, 0.0125: 1e-4, 1234.5: 0.1, 15: 1, 1500: 100, 1e-6: 1e-6, 7: 1, 3.0000000000000004: 1} {
+	for value, want := range map[float64]float64{
+		0.1: 0.1, 0.0125: 1e-4, 1234.5: 0.1, 15: 1, 1500: 100, 1e-6: 1e-6, 7: 1, 3.0000000000000004: 1,
+	} {
 		if got := lastDigit(value); !near(got, want) {
 			t.Errorf("%g: %g, want %g", value, got, want)
 		}

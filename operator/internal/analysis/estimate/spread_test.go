@@ -194,8 +194,8 @@ func TestDeclaredCosines_UnbiasedAndNarrowest(t *testing.T) {
 
 func TestSlowMovement_AgainstTrialsAndFastMovements(t *testing.T) {
 	t.Parallel()
-	// Three slow cosines and ten fast ones of variance 1. The upper points of Fisher's F(3, 10) are 2.73 at 0.1 and 4.61 at 0.0284, and that of
-	// F(3, 30) at 0.03 is 3.4.
+	// Three slow cosines and ten fast ones of variance 1. The upper points of Fisher's F(3, 10) are 2.73 at 0.1 and 4.61 at 0.0284, and
+	// that of F(3, 30) at 0.03 is 3.4.
 	cosines := func(slow float64, fast int) []float64 {
 		out := []float64{slow, slow, slow}
 		for range fast {
@@ -305,7 +305,8 @@ func TestSerially_Widening(t *testing.T) {
 	t.Run("share that trials do not explain", func(t *testing.T) {
 		d, values := overTime(trend)
 		got := d.serially(studentInference(values, 0.95, false), values, Spread{0.5, 10})
-		if want := stats.Mean(cosineVariances(deviations(trend))[:3]) / 0.5; got.Series.Unexplained == nil || !near(*got.Series.Unexplained, want) {
+		want := stats.Mean(cosineVariances(deviations(trend))[:3]) / 0.5
+		if got.Series.Unexplained == nil || !near(*got.Series.Unexplained, want) {
 			t.Errorf("%+v, want %g", got.Series, want)
 		}
 		if got := d.serially(studentInference(values, 0.95, false), values, Spread{0, 10}); got.Series.Unexplained != nil {
