@@ -14,14 +14,14 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
-	"assay.dev/assay/operator/internal/executor/fake"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/test/fakeexecutor"
 )
 
 // faked is a world whose operator has a fake engine, and that engine.
-func faked(t *testing.T) (*world, *fake.Executor) {
+func faked(t *testing.T) (*world, *fakeexecutor.Executor) {
 	t.Helper()
-	engine := fake.New()
+	engine := fakeexecutor.New()
 	w := newWorld(t, nil, withEngine(engine))
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
@@ -29,7 +29,7 @@ func faked(t *testing.T) (*world, *fake.Executor) {
 }
 
 // untilSet changes an execution once it exists.
-func (w *world) untilSet(engine *fake.Executor, name string, change func(*executor.Execution)) {
+func (w *world) untilSet(engine *fakeexecutor.Executor, name string, change func(*executor.Execution)) {
 	w.t.Helper()
 	w.until("execution "+name+" exists", func() error {
 		if !engine.Set(w.namespace, name, change) {
@@ -71,7 +71,7 @@ func TestFakeEngine_CauseOfFailureIsQuoted(t *testing.T) {
 
 func TestFakeEngine_RunWaitsWhileEngineIsNotReady(t *testing.T) {
 	t.Parallel()
-	engine := fake.New()
+	engine := fakeexecutor.New()
 	engine.SetState(plan.EngineState{Problem: assayv1alpha1.ReasonEngineMissing, Message: "install the engine"})
 	w := newWorld(t, nil, withEngine(engine))
 	w.must(admin.Create(w.ctx, w.template))

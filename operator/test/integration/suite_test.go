@@ -40,7 +40,6 @@ import (
 	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
-	"assay.dev/assay/operator/internal/executor/fake"
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/metrics"
@@ -49,6 +48,7 @@ import (
 	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/attacks"
+	"assay.dev/assay/operator/test/fakeexecutor"
 )
 
 // The suite's API server and store. Every test has a separate namespace, separate nodes and a separate operator, so that tests run in
@@ -199,7 +199,7 @@ type testOperator struct {
 	// system is the namespace of the leases, and limited the one with limits.
 	system, limited string
 	// engine executes the runs; nil means Argo.
-	engine *fake.Executor
+	engine *fakeexecutor.Executor
 	// clock is that of the schedules.
 	clock *clocktesting.FakePassiveClock
 	// metricsAddress is the metrics endpoint; none if it is empty.
@@ -215,7 +215,7 @@ type testOperator struct {
 type option func(*world, *testOperator)
 
 // withEngine replaces Argo.
-func withEngine(engine *fake.Executor) option {
+func withEngine(engine *fakeexecutor.Executor) option {
 	return func(_ *world, o *testOperator) { o.engine = engine }
 }
 
@@ -288,7 +288,7 @@ func (o *testOperator) tryStart() error {
 		return err
 	}
 	if o.engine != nil {
-		return o.startWith(manager, o.engine, fake.Engine)
+		return o.startWith(manager, o.engine, fakeexecutor.Engine)
 	}
 	checker, err := argo.NewChecker(manager.GetConfig(), manager.GetClient(), workflowConfig(), append(o.namespaces, o.system)[0])
 	if err != nil {
