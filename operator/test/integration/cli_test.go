@@ -142,7 +142,7 @@ func TestCommands_DriveRunFromPlanToReport(t *testing.T) {
 	}
 	folder := t.TempDir()
 	for name, has := range map[string]string{
-		"report.html": "<!doctype html>", "report.md": "fused-m4r", "table.csv": "batchSize,", "analysis.json": `"verdict": "Go"`,
+		"report.html": "<!doctype html>", "report.md": "fused-m4r", "table.csv": "batchSize,", "analysis.json": `"verdict":"Go"`,
 		"attempts.parquet": "PAR1", "results.bench": "/arm=fused-m4r-", "attempts.jsonl": `"assay.dev/attempt/v1alpha1"`, "table.txt": "verdict: Go",
 	} {
 		path := filepath.Join(folder, name)

@@ -87,8 +87,8 @@ func TestCancel_LateAttemptsAreAnalyzed(t *testing.T) {
 			w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
 		}},
 		"over its budget": {assayv1alpha1.ReasonBudgetExhausted, func(spec *assayv1alpha1.BenchmarkRunSpec) {
-			spec.Budget.WallClock = metav1.Duration{Duration: 4 * time.Second}
-		}, func(*world) {}},
+			spec.Budget.WallClock = metav1.Duration{Duration: time.Hour}
+		}, func(w *world) { w.pass(2 * time.Hour) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,13 +128,14 @@ func TestCancel_BeforeAnyBlockRan(t *testing.T) {
 func TestBudget_StopsRun(t *testing.T) {
 	t.Parallel()
 	w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
-		spec.Budget.WallClock = metav1.Duration{Duration: 2 * time.Second}
+		spec.Budget.WallClock = metav1.Duration{Duration: time.Hour}
 	})
 	w.runBlocks(0, 2)
+	w.pass(2 * time.Hour)
 	w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 	w.analyze()
 	w.argoSays("scan-w000", "Failed", "stopped with strategy 'Stop'")
-	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonBudgetExhausted, "2s")
+	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonBudgetExhausted, "1h")
 }
 
 func TestDelete_FinishesAfterBlocksHaveStopped(t *testing.T) {

@@ -345,9 +345,10 @@ func TestLease_EveryEndingReleasesNode(t *testing.T) {
 		},
 		"out of budget": {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
-				spec.Budget.WallClock = metav1.Duration{Duration: time.Second}
+				spec.Budget.WallClock = metav1.Duration{Duration: time.Hour}
 			},
 			func(w *world) {
+				w.pass(2 * time.Hour)
 				w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 				w.argoSays("scan-w000", "Failed", "stopped")
 			},

@@ -145,7 +145,7 @@ func (n *nightly) hour(number int) {
 			return nil
 		})
 	}
-	n.operator.clock.SetTime(n.began.Add(time.Duration(number) * time.Hour))
+	n.operator.scheduleClock.SetTime(n.began.Add(time.Duration(number) * time.Hour))
 	n.look()
 }
 

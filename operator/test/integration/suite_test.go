@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,10 +200,13 @@ type testOperator struct {
 	nodes labels.Set
 	// system is the namespace of the leases, and limited the one with limits.
 	system, limited string
+	// argoChecks is the interval between two checks of an Argo that is ready; 0 means the default.
+	argoChecks time.Duration
 	// engine executes the runs; nil means Argo.
 	engine *fakeexecutor.Executor
-	// clock is that of the schedules.
-	clock *clocktesting.FakePassiveClock
+	// clock is that of the runs, and scheduleClock that of the schedules.
+	clock         steppedClock
+	scheduleClock *clocktesting.FakePassiveClock
 	// metricsAddress is the metrics endpoint; none if it is empty.
 	metricsAddress string
 
@@ -250,12 +255,15 @@ const storeTimeout = 2 * time.Second
 // argoPause is short, so that a test can wait for it.
 const argoPause = 200 * time.Millisecond
 
+// withArgoChecks checks Argo so often that a test can remove and install it.
+func withArgoChecks(_ *world, o *testOperator) { o.argoChecks = argoPause }
+
 // startOperator starts the operator of a test, and stops it when the test ends.
 func (w *world) startOperator(options ...option) {
 	w.t.Helper()
 	w.operator = &testOperator{
 		t: w.t, connection: operatorConfig, namespaces: []string{w.namespace}, nodes: labels.Set{nodeLabel: w.namespace}, system: w.system(),
-		limited: w.limited(), clock: clocktesting.NewFakePassiveClock(time.Now()),
+		limited: w.limited(), scheduleClock: clocktesting.NewFakePassiveClock(time.Now()),
 	}
 	for _, change := range options {
 		change(w, w.operator)
@@ -265,7 +273,16 @@ func (w *world) startOperator(options ...option) {
 	w.t.Cleanup(w.operator.stop)
 }
 
-// start starts an instance with leader election.
+// steppedClock is the real clock with a difference that a test may increase.
+type steppedClock struct{ ahead atomic.Int64 }
+
+// Now implements clock.PassiveClock.
+func (c *steppedClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+// Since implements clock.PassiveClock.
+func (c *steppedClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// start starts an instance.
 func (o *testOperator) start() {
 	o.t.Helper()
 	if err := o.tryStart(); err != nil {
@@ -295,7 +312,7 @@ func (o *testOperator) tryStart() error {
 		return err
 	}
 	monitor := argo.NewMonitor(checker, clock.RealClock{})
-	monitor.WhileMissing, monitor.WhileReady = argoPause, argoPause
+	monitor.WhileMissing, monitor.WhileReady = argoPause, cmp.Or(o.argoChecks, monitor.WhileReady)
 	if err := manager.Add(monitor); err != nil {
 		return err
 	}
@@ -316,8 +333,9 @@ func (o *testOperator) newManager() (ctrl.Manager, error) {
 	}
 	return ctrl.NewManager(o.connection, ctrl.Options{
 		Scheme: newScheme(), MapperProvider: controller.NewMapper(argo.Kind()), Cache: cached, Metrics: served,
-		Controller:     config.Controller{SkipNameValidation: ptr.To(true)},
-		LeaderElection: true, LeaderElectionID: "assay-operator.assay.dev", LeaderElectionNamespace: o.system, LeaderElectionReleaseOnCancel: true,
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		// An operator of a test has no standby.
+		LeaderElection: o.namespaces == nil, LeaderElectionID: "assay-operator.assay.dev", LeaderElectionNamespace: o.system, LeaderElectionReleaseOnCancel: true,
 	})
 }
 
@@ -333,11 +351,11 @@ func (o *testOperator) startWith(manager ctrl.Manager, engine executor.Watched, 
 	}))
 	applier := &apply.Applier{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Executor: engine,
-		Lease: apply.LeaseConfig{Namespace: o.system, Duration: lease.DefaultDuration}, Dashboards: dashboards, Clock: clock.RealClock{},
+		Lease: apply.LeaseConfig{Namespace: o.system, Duration: lease.DefaultDuration}, Dashboards: dashboards, Clock: &o.clock,
 	}
 	reconciler := &controller.Reconciler{
 		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: o.system, Namespaces: o.namespaces,
-			Store: timed, Executor: engine, Clock: clock.RealClock{}},
+			Store: timed, Executor: engine, Clock: &o.clock},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
 		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Engine: described, Policy: allowed},
@@ -347,7 +365,7 @@ func (o *testOperator) startWith(manager ctrl.Manager, engine executor.Watched, 
 	nodes := &controller.NodeReconciler{Applier: applier}
 	schedules := &controller.ScheduleReconciler{
 		Cache: manager.GetClient(), Applier: applier, Recorder: manager.GetEventRecorderFor("assay-operator"),
-		History: &scheduled.History{Store: timed, Clock: o.clock, Images: images}, Retry: storeTimeout,
+		History: &scheduled.History{Store: timed, Clock: o.scheduleClock, Images: images}, Retry: storeTimeout,
 	}
 	if err := errors.Join(reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager),
 		schedules.SetupWithManager(manager)); err != nil {

@@ -34,6 +34,9 @@ import (
 // patience is the timeout of a test's conditions. It is much longer than a successful wait, also on a busy machine.
 const patience = time.Minute
 
+// pollBackoff keeps the polls of many tests that wait for long from slowing down the API server.
+var pollBackoff = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 1.3, Steps: 100, Cap: 300 * time.Millisecond}
+
 // nodeLabel is the label of a node with the namespace of its test.
 const nodeLabel = "test"
 
@@ -111,7 +114,9 @@ func (w *world) must(err error) {
 func (w *world) until(what string, check func() error) {
 	w.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(w.ctx, 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	err := pollBackoff.DelayFunc().Until(ctx, true, false, func(context.Context) (bool, error) {
 		last = check()
 		return last == nil, nil
 	})
@@ -163,6 +168,15 @@ func (w *world) edit(change func(*assayv1alpha1.BenchmarkRunSpec)) {
 	before := run.DeepCopy()
 	change(&run.Spec)
 	w.must(admin.Patch(w.ctx, run, client.MergeFrom(before)))
+}
+
+// pass advances the clock of the operator, and triggers a reconcile of the run, as its timer would.
+func (w *world) pass(duration time.Duration) {
+	w.t.Helper()
+	w.operator.clock.ahead.Add(int64(duration))
+	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+		spec.TTLSecondsAfterFinished = ptr.To(ptr.Deref(spec.TTLSecondsAfterFinished, 1_000_000) + 1)
+	})
 }
 
 func (w *world) addNode(name, cpu string) *corev1.Node {
