@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a tool in the version that this file pins, compiled with the dependencies of its own release: hack/tool.sh NAME [arguments]. The first
-# call compiles it into the cache. golangci-lint is pinned in hack/tools instead, because it needs other dependencies than its release has.
+# Runs a tool in the version that this file pins, compiled with the dependencies of its own release: hack/tool.sh NAME [arguments]. The
+# first call compiles it into the cache. golangci-lint is pinned in hack/tools instead, because the API linter's release has an older one.
 set -euo pipefail
 case ${1:-} in
   actionlint) package=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 ;;
@@ -11,7 +11,8 @@ case ${1:-} in
   govulncheck) package=golang.org/x/vuln/cmd/govulncheck@v1.9.0 ;;
   gremlins) package=github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 ;;
   *)
-    echo "tool.sh: unknown tool \"${1:-}\": choose from actionlint, controller-gen, cosign, crd-ref-docs, deadcode, govulncheck, gremlins" >&2
+    echo "tool.sh: unknown tool \"${1:-}\": choose from actionlint, controller-gen, cosign, crd-ref-docs, deadcode, govulncheck and" \
+      "gremlins" >&2
     exit 2
     ;;
 esac
