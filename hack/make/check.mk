@@ -26,10 +26,10 @@ fmt: ## Format everything (may write).
 	@cargo fmt --all
 
 # Packages that only tests call: they are internal, as the types in their signatures are.
-TEST_SUPPORT := ^internal/(fixture|executor/fake|store/storetest)/
+TEST_SUPPORT := ^internal/fixture/
 
 .PHONY: lint
-lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read only).
+lint: english ## golangci-lint, deadcode, actionlint, clippy and format checks (read only).
 	@for m in $(GO_MODULES); do \
 	  (cd $$m && bad=$$(gofmt -l .) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
 	   && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
@@ -75,6 +75,9 @@ test-rust: ## Rust tests.
 # Empty runs the long form of the tests.
 SHORT ?= -short
 
+# make lint vets all modules, so that tests do not repeat it.
+GO_TEST := go test -count=1 -vet=off
+
 .PHONY: test-go
 test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO: those of KUBEBUILDER_ASSETS, or built here.
 	@if [ -n "$${KUBEBUILDER_ASSETS:-}" ]; then \
@@ -86,12 +89,12 @@ test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, e
 	    KUBEBUILDER_ASSETS=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio); \
 	  fi; export KUBEBUILDER_ASSETS; \
 	  for m in operator cluster charts/test test/docs hack/count hack/english hack/house; do \
-	    echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 30m $(SHORT) ./...) || exit 1; done
-	@cd test/extend && go test -count=1 -short ./...
+	    echo "== go test $$m" && (cd $$m && $(GO_TEST) -timeout 30m $(SHORT) ./...) || exit 1; done
+	@cd test/extend && $(GO_TEST) -short ./...
 
 .PHONY: test-extend
 test-extend: ## Apply each patch of test/extend to a copy of the tree, regenerate, build and test it.
-	@cd test/extend && go test -count=1 -timeout 60m ./...
+	@cd test/extend && $(GO_TEST) -timeout 60m ./...
 
 .PHONY: test-stores
 test-stores: bin/cluster bin/assay ## The ledger's tests against every store built from source, into docs/reference/object-stores.md.
