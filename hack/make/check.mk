@@ -26,7 +26,7 @@ fmt: ## Format everything (may write).
 	@cargo fmt --all
 
 # Packages that only tests call: they are internal, as the types in their signatures are.
-TEST_SUPPORT := ^internal/(fixture|executor/fake|store/storetest)/
+TEST_SUPPORT := ^internal/fixture/
 
 .PHONY: lint
 lint: english ## golangci-lint, deadcode, actionlint, clippy and format checks (read only).

@@ -3,7 +3,7 @@ package analyze_test
 import (
 	"testing"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"k8s.io/utils/ptr"
 

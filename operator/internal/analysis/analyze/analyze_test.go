@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"

@@ -1,6 +1,6 @@
-// Package fake is an executor for tests. Nothing runs: executions are recorded, and the test takes the place of the runner, the analysis
-// and the engine.
-package fake
+// Package fakeexecutor is an executor for tests. Nothing runs: executions are recorded, and the test takes the place of the runner, the
+// analysis and the engine.
+package fakeexecutor
 
 import (
 	"context"
