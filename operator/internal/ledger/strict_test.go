@@ -24,10 +24,10 @@ func TestExperiment_InvalidFieldIsReported(t *testing.T) {
 		"an unknown order":                 {`"order":"ABBA"`, `"order":"ABAB"`, `spec.design.order: invalid value "ABAB"`},
 		"an unknown exclusivity":           {`"exclusive":"CPUs"`, `"exclusive":"All"`, `spec.placement.exclusive: invalid value "All"`},
 		"an unknown parity":                {`"parity":"Required"`, `"parity":"Maybe"`, `template.parity: invalid value "Maybe"`},
-		"an unknown field":                 {`"seed":1,`, `"seed":1,"sead":2,`, `unknown field "spec.design.sead"`},
-		"a gate on no metric":              {`"metric":"throughput","at"`, `"metric":"speed","at"`, `spec.gates[0].metric is "speed"`},
-		"a gate on no arm":                 {`"op":"RatioAtLeast"`, `"candidate":"fused-m5","op":"RatioAtLeast"`, `spec.gates[0].candidate: invalid value "fused-m5"`},
-		"a gate on no point":               {`"at":{"batchSize":"8"`, `"at":{"batchSize":"9"`, `spec.gates[0].at is map[batchSize:9`},
+		"an unknown field":                 {`"seed":1,`, `"seed":1,"sead":2,`, `unknown field "plan.design.sead"`},
+		"a gate on no metric":              {`"metric":"throughput","at"`, `"metric":"speed","at"`, `spec.gates[0].metric: the template has no metric "speed"`},
+		"a gate on no arm":                 {`"op":"RatioAtLeast"`, `"candidate":"fused-m5","op":"RatioAtLeast"`, `spec.gates[0].candidate: invalid candidate "fused-m5"`},
+		"a gate on no point":               {`"at":{"batchSize":"8"`, `"at":{"batchSize":"9"`, `spec.gates[0].at: no point matches batchSize=9`},
 		"a metric with the name of a reading of the runner": {
 			`"name":"latency"`, `"name":"process.wallTime"`, `template.metrics[0].name: invalid value "process.wallTime"`,
 		},
@@ -37,7 +37,7 @@ func TestExperiment_InvalidFieldIsReported(t *testing.T) {
 		"two arms of one name":             {`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-naive","baseline":false}`, `arms[2]`},
 		"a baseline that the spec has not": {`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-m4r","baseline":true}`, `arms[2] is {Name:fused-m4r Baseline:true`},
 		"a cell of no arm":                 {`{"point":0,"arm":2`, `{"point":0,"arm":7`, "cells[2] is arm 7 at point 0"},
-		"a cell that is there twice":       {`{"point":0,"arm":2`, `{"point":0,"arm":1`, "cells[2] is arm 1 at point 0, which another one is already"},
+		"a cell that is there twice":       {`{"point":0,"arm":2`, `{"point":0,"arm":1`, `cells[2] is arm 1 at point 0, build "", which another one is already`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := folderledger.Of(t, 0, fixture.GainAt8("1.5"))
