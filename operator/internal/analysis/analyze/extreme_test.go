@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/test/cputime"
+	"assay.dev/assay/operator/test/folderledger"
 )
 
 // A number that JSON cannot represent would leave the run without a verdict, so an attempt could remove the verdict.
@@ -34,7 +35,7 @@ func TestAnalysis_ExtremeAttemptsAreWritable(t *testing.T) {
 		for _, value := range values {
 			for every := 1; every <= 2; every++ {
 				t.Run(field+" "+value, func(t *testing.T) {
-					l, changed := newFolderLedger(t), 0
+					l, changed := folderledger.New(t), 0
 					pattern := regexp.MustCompile(`"` + field + `": ?("[^"]*"|[^,}\]]*)`)
 					for i, key := range l.Attempts() {
 						raw := l.Read(key)
