@@ -1,11 +1,13 @@
 package experiment
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	kjson "sigs.k8s.io/json"
 
@@ -48,8 +50,7 @@ type written struct {
 }
 
 // Parse reads an experiment.json. It rejects fields that would have no effect and content that differs from the digest. If the plan is
-// absent, it is derived from the spec. If it is present, it must equal the derived plan, so that the shown experiment is the judged one; a
-// spec in an unknown version of the API is not compared.
+// absent, it is derived from the spec. If it is present, it must equal the derived plan, so that the shown experiment is the judged one.
 func Parse(raw []byte) (*Experiment, error) {
 	var form struct{ Plan *json.RawMessage }
 	if err := json.Unmarshal(raw, &form); err != nil {
@@ -62,36 +63,33 @@ func Parse(raw []byte) (*Experiment, error) {
 		return parseWritten(raw)
 	}
 	e := &Experiment{}
-	err := record.Strictly(raw, e)
-	var from *written
-	if e.API == assayv1alpha1.GroupVersion.String() {
-		var err2 error
-		from, err2 = e.written()
-		err = errors.Join(err, err2)
+	if err := record.Strictly(raw, e); err != nil {
+		return nil, err
 	}
+	if e.API != assayv1alpha1.GroupVersion.String() {
+		return nil, fmt.Errorf("invalid api %q: this program reads %q", e.API, assayv1alpha1.GroupVersion)
+	}
+	if e.Plan.Version != PlanVersion {
+		return nil, fmt.Errorf("invalid plan.version %q: this program reads %q", e.Plan.Version, PlanVersion)
+	}
+	from, err := e.written()
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := json.Marshal(e.Plan)
 	if err != nil {
 		return nil, err
 	}
 	want, err := e.ComputeDigest()
-	switch {
-	case err != nil:
-		return nil, err
-	case e.Plan.Version != PlanVersion:
-		return nil, fmt.Errorf("plan.version is %q and this program reads %q", e.Plan.Version, PlanVersion)
-	case from == nil:
-		return e, cmp.Or(e.complete(), inPlan.check(e), e.has(want))
-	}
-	recorded := e.Plan
-	if err := cmp.Or(e.fill(from), e.has(want)); err != nil {
+	if err := cmp.Or(err, e.fill(from), e.has(want)); err != nil {
 		return nil, err
 	}
-	says, err := json.Marshal(e.Plan)
-	asWritten, err2 := json.Marshal(recorded)
-	if err := errors.Join(err, err2); err != nil {
+	derived, err := json.Marshal(e.Plan)
+	if err != nil {
 		return nil, err
 	}
-	if string(says) != string(asWritten) {
-		return nil, fmt.Errorf("plan differs from spec and template: omit plan and api to derive the plan, or write %s", says)
+	if !bytes.Equal(derived, recorded) {
+		return nil, fmt.Errorf("plan differs from spec and template: omit plan and api to derive the plan, or write %s", derived)
 	}
 	return e, nil
 }
@@ -122,25 +120,27 @@ func (e *Experiment) written() (*written, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := &written{Arms: e.Arms}
+	from := &written{}
 	return from, record.Strictly(raw, from)
 }
 
-// fill derives the plan from the original objects, and checks it.
+// fill derives the plan from the original objects, and checks the experiment.
 func (e *Experiment) fill(from *written) error {
-	if err := e.complete(); err != nil {
+	problems := &Invalid{}
+	e.Plan = *read(&from.Spec, &from.Template, problems)
+	if err := cmp.Or(e.complete(), e.checkArms(&from.Spec), e.checkPoints(), e.checkCells()); err != nil {
 		return err
 	}
-	plan, err := from.plan()
-	if err != nil {
-		return err
+	checkArms(&from.Spec, problems)
+	if e.check(problems); problems.found() > 0 {
+		return problems
 	}
-	e.Plan = *plan
-	return inSpec.check(e)
+	return nil
 }
 
-// complete reports missing fields that every experiment needs, frozen or handwritten.
+// complete reports missing fields, which Freeze fills in.
 func (e *Experiment) complete() error {
+	compared := slices.ContainsFunc(e.Plan.Gates, func(gate Gate) bool { return gate.Op == ParityEqual })
 	switch {
 	case e.Schema != Schema:
 		return fmt.Errorf("invalid schema %q: this program reads %q", e.Schema, Schema)
@@ -148,6 +148,10 @@ func (e *Experiment) complete() error {
 		return errors.New("run.name and run.uid are required")
 	case len(e.Points) == 0 || len(e.Arms) == 0 || len(e.Cells) == 0:
 		return errors.New("points, arms and cells must not be empty")
+	case e.Plan.Design.Seed == 0:
+		return errors.New("spec.design.seed is missing: write the number that orders and intervals were drawn by, or 1")
+	case compared && e.Plan.Parity == ParityOfAll && !e.Plan.Workload.ParityRequired:
+		return errors.New("template.parity is missing, and a gate of op ParityEqual compares the outputs of all trials: write Required")
 	}
 	return nil
 }
@@ -160,23 +164,73 @@ func (e *Experiment) has(digest string) error {
 		"still needs this digest", e.Digest, digest)
 }
 
-// plan derives the plan. It only checks that each word is valid and that the arms are those of the spec.
-func (w *written) plan() (*Plan, error) {
-	problems := &Invalid{}
-	plan := read(&w.Spec, &w.Template, problems)
-	if problems.found() > 0 {
-		return nil, problems
+// checkArms requires the arms of the spec.
+func (e *Experiment) checkArms(spec *assayv1alpha1.BenchmarkRunSpec) error {
+	wanted := arms(spec)
+	if len(e.Arms) != len(wanted) {
+		return fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(e.Arms),
+			len(spec.Arms))
 	}
-	wanted := arms(&w.Spec)
-	if len(w.Arms) != len(wanted) {
-		return nil, fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(w.Arms),
-			len(w.Spec.Arms))
-	}
-	for i, arm := range w.Arms {
+	for i, arm := range e.Arms {
 		if want := wanted[i]; arm.Name != want.Name || arm.Baseline != want.Baseline || arm.Null != want.Null {
-			return nil, fmt.Errorf("arms[%d] is %+v and spec.arms with design.nullArm %v make it %+v: they must be the same", i, arm,
-				w.Spec.Design.NullArm, want)
+			return fmt.Errorf("arms[%d] is %+v and spec.arms with design.nullArm %v make it %+v: they must be the same", i, arm,
+				spec.Design.NullArm, want)
+		}
+		if arm.Baseline && i > e.Baseline() {
+			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are "+
+				"compared with it", i)
 		}
 	}
-	return plan, nil
+	return nil
+}
+
+// checkPoints requires points of different keys and, in a search, with a load.
+func (e *Experiment) checkPoints() error {
+	keys := map[string]bool{}
+	for i, point := range e.Points {
+		if keys[point.Key] {
+			return fmt.Errorf("points[%d].key %q is used twice: point keys must be unique", i, point.Key)
+		}
+		keys[point.Key] = true
+		if search := e.Plan.Search; search != nil && point.Parameters[search.Axis] == "" {
+			return fmt.Errorf("points[%d] has no value of %s, the axis of spec.search: every point of a search is a load, from the lowest", i,
+				search.Axis)
+		}
+	}
+	return nil
+}
+
+// checkCells requires one cell for every arm and point, or for each build of the arm.
+func (e *Experiment) checkCells() error {
+	type place struct {
+		point, arm int
+		build      string
+	}
+	cells, builds := map[place]bool{}, make([]map[string]bool, len(e.Arms))
+	for i, c := range e.Cells {
+		at := place{c.Point, c.Arm, c.Build}
+		switch {
+		case c.Point < 0 || c.Point >= len(e.Points) || c.Arm < 0 || c.Arm >= len(e.Arms):
+			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, c.Arm, c.Point,
+				len(e.Arms), len(e.Points))
+		case cells[at]:
+			return fmt.Errorf("cells[%d] is arm %d at point %d, build %q, which another one is already", i, c.Arm, c.Point, c.Build)
+		case builds[c.Arm] == nil:
+			builds[c.Arm] = map[string]bool{}
+		}
+		cells[at], builds[c.Arm][c.Build] = true, true
+		if builds[c.Arm][""] && len(builds[c.Arm]) > 1 {
+			return fmt.Errorf("cells[%d] is of arm %d, which has cells with and without a build: write the build of each", i, c.Arm)
+		}
+	}
+	// No cell is repeated, so an equal count means that the set is complete.
+	wanted := 0
+	for _, of := range builds {
+		wanted += max(1, len(of)) * len(e.Points)
+	}
+	if len(e.Cells) != wanted {
+		return fmt.Errorf("cells has %d and %d points of %d arms have %d: write one for every arm, or each of its builds, at every point",
+			len(e.Cells), len(e.Points), len(e.Arms), wanted)
+	}
+	return nil
 }
