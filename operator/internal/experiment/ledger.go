@@ -13,10 +13,10 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// ComputeDigest returns the sha256 of the experiment's JSON without the digest. The keys of the spec and the template are sorted, because
-// a reader with another version of the API has another order of fields.
+// ComputeDigest returns the sha256 of the experiment's JSON without the digest and the format. The keys of the spec and the template are
+// sorted, because a reader with another version of the API has another order of fields.
 func (e Experiment) ComputeDigest() (string, error) {
-	e.Digest = ""
+	e.Digest, e.Format = "", 0
 	for _, raw := range []*json.RawMessage{&e.Template, &e.Spec} {
 		var value any
 		err := kjson.UnmarshalCaseSensitivePreserveInts(*raw, &value)
@@ -27,62 +27,46 @@ func (e Experiment) ComputeDigest() (string, error) {
 			return "", fmt.Errorf("digest of experiment %s/%s: %w", e.Run.Namespace, e.Run.Name, err)
 		}
 	}
-	return digest(e)
-}
-
-func digest(experiment any) (string, error) {
-	raw, err := json.Marshal(experiment)
+	raw, err := json.Marshal(e)
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(raw)), err
 }
 
-// written is an experiment with its spec and template in the only version of the API. It may lack a plan, as handwritten experiments do.
+// written are the objects that an experiment was frozen from, in the only version of the API.
 type written struct {
-	Schema   string                              `json:"schema"`
-	Digest   string                              `json:"digest"`
-	Run      record.Run                          `json:"run"`
 	Template assayv1alpha1.BenchmarkTemplateSpec `json:"template"`
 	Spec     assayv1alpha1.BenchmarkRunSpec      `json:"spec"`
-	Points   []record.Point                      `json:"points"`
-	Arms     []record.Arm                        `json:"arms"`
-	Cells    []record.Cell                       `json:"cells"`
 }
 
-// Parse reads an experiment.json. It rejects fields that would have no effect and content that differs from the digest. If the plan is
-// absent, it is derived from the spec. If it is present, it must equal the derived plan, so that the shown experiment is the judged one; a
-// spec in an unknown version of the API is not compared.
-func Parse(raw []byte) (*Experiment, error) {
-	var form struct{ Plan *json.RawMessage }
-	if err := json.Unmarshal(raw, &form); err != nil {
-		return nil, err
-	}
+// parse reads an experiment.json of format 1. It rejects fields that would have no effect and content that differs from the digest. The
+// plan must equal the one that follows from spec and template, so that the shown experiment is the judged one; a spec in an unknown version
+// of the API is not compared.
+func parse(raw []byte) (*Experiment, error) {
 	if err := checkQuantities(raw); err != nil {
 		return nil, err
 	}
-	if form.Plan == nil {
-		return parseWritten(raw)
-	}
 	e := &Experiment{}
-	err := record.Strictly(raw, e)
-	var from *written
-	if e.API == assayv1alpha1.GroupVersion.String() {
-		var err2 error
-		from, err2 = e.written()
-		err = errors.Join(err, err2)
+	if err := record.Strictly(raw, e); err != nil {
+		return nil, err
 	}
-	if err != nil {
+	if err := e.complete(); err != nil {
 		return nil, err
 	}
 	want, err := e.ComputeDigest()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case e.Plan.Version != PlanVersion:
-		return nil, fmt.Errorf("plan.version is %q and this program reads %q", e.Plan.Version, PlanVersion)
-	case from == nil:
-		return e, cmp.Or(e.complete(), inPlan.check(e), e.has(want))
+	}
+	if e.API != assayv1alpha1.GroupVersion.String() {
+		if e.Plan.Version != PlanVersion {
+			return nil, fmt.Errorf("plan.version is %q and this program reads %q", e.Plan.Version, PlanVersion)
+		}
+		return e, cmp.Or(inPlan.check(e), e.has(want))
+	}
+	from, err := e.written()
+	if err != nil {
+		return nil, err
 	}
 	recorded := e.Plan
-	if err := cmp.Or(e.fill(from), e.has(want)); err != nil {
+	if err := e.fill(from); err != nil {
 		return nil, err
 	}
 	says, err := json.Marshal(e.Plan)
@@ -90,30 +74,13 @@ func Parse(raw []byte) (*Experiment, error) {
 	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}
-	if string(says) != string(asWritten) {
-		return nil, fmt.Errorf("plan differs from spec and template: omit plan and api to derive the plan, or write %s", says)
+	switch {
+	case recorded.Version == "":
+		return nil, fmt.Errorf("plan is missing: write %s", says)
+	case string(says) != string(asWritten):
+		return nil, cmp.Or(e.has(want), fmt.Errorf("plan differs from spec and template: write %s", says))
 	}
-	return e, nil
-}
-
-func parseWritten(raw []byte) (*Experiment, error) {
-	from := &written{}
-	if err := record.Strictly(raw, from); err != nil {
-		return nil, err
-	}
-	e := &Experiment{Schema: from.Schema, Digest: from.Digest, Run: from.Run, API: assayv1alpha1.GroupVersion.String(),
-		Points: from.Points, Arms: from.Arms, Cells: from.Cells}
-	from.Digest = ""
-	want, err := digest(from)
-	if err := cmp.Or(err, e.fill(from), e.has(want)); err != nil {
-		return nil, err
-	}
-	e.Template, err = json.Marshal(from.Template)
-	if err != nil {
-		return nil, err
-	}
-	e.Spec, err = json.Marshal(from.Spec)
-	return e, err
+	return e, e.has(want)
 }
 
 // written decodes the original spec and template.
@@ -122,16 +89,13 @@ func (e *Experiment) written() (*written, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := &written{Arms: e.Arms}
+	from := &written{}
 	return from, record.Strictly(raw, from)
 }
 
 // fill derives the plan from the original objects, and checks it.
 func (e *Experiment) fill(from *written) error {
-	if err := e.complete(); err != nil {
-		return err
-	}
-	plan, err := from.plan()
+	plan, err := from.plan(e.Arms)
 	if err != nil {
 		return err
 	}
@@ -146,6 +110,8 @@ func (e *Experiment) complete() error {
 		return fmt.Errorf("invalid schema %q: this program reads %q", e.Schema, Schema)
 	case e.Run.Name == "" || e.Run.UID == "":
 		return errors.New("run.name and run.uid are required")
+	case e.API == "" || len(e.Template) == 0 || len(e.Spec) == 0:
+		return fmt.Errorf("api, template and spec are required: api is their version, such as %s", assayv1alpha1.GroupVersion)
 	case len(e.Points) == 0 || len(e.Arms) == 0 || len(e.Cells) == 0:
 		return errors.New("points, arms and cells must not be empty")
 	}
@@ -160,19 +126,19 @@ func (e *Experiment) has(digest string) error {
 		"still needs this digest", e.Digest, digest)
 }
 
-// plan derives the plan. It only checks that each word is valid and that the arms are those of the spec.
-func (w *written) plan() (*Plan, error) {
+// plan derives the plan. It only checks that each word is valid and that the arms of the experiment are those of the spec.
+func (w *written) plan(found []record.Arm) (*Plan, error) {
 	problems := &Invalid{}
 	plan := read(&w.Spec, &w.Template, problems)
 	if problems.found() > 0 {
 		return nil, problems
 	}
 	wanted := arms(&w.Spec)
-	if len(w.Arms) != len(wanted) {
-		return nil, fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(w.Arms),
+	if len(found) != len(wanted) {
+		return nil, fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(found),
 			len(w.Spec.Arms))
 	}
-	for i, arm := range w.Arms {
+	for i, arm := range found {
 		if want := wanted[i]; arm.Name != want.Name || arm.Baseline != want.Baseline || arm.Null != want.Null {
 			return nil, fmt.Errorf("arms[%d] is %+v and spec.arms with design.nullArm %v make it %+v: they must be the same", i, arm,
 				w.Spec.Design.NullArm, want)

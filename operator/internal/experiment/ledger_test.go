@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"runtime"
 	"strings"
@@ -50,6 +51,11 @@ func (f fields) parse(t *testing.T) (*Experiment, error) {
 	return nil, nil
 }
 
+// inFormat adds the format to an object.
+func inFormat(raw string) []byte {
+	return []byte(strings.Replace(raw, "{", fmt.Sprintf(`{"format":%d,`, Format), 1))
+}
+
 // A ledger is untrusted and has not passed the API. Each quantity must be parsed or rejected in bounded time.
 func TestParse_HugeQuantityIsRejectedQuickly(t *testing.T) {
 	const endless = `1e-4000000`
@@ -64,7 +70,7 @@ func TestParse_HugeQuantityIsRejectedQuickly(t *testing.T) {
 		"another of that name": {`{"spec":{"arms":[{"parameters":{"memory":"` + endless + `"}}]}}`, "invalid schema"},
 	} {
 		began := time.Now()
-		if _, err := Parse([]byte(tc.raw)); err == nil || !strings.Contains(err.Error(), tc.says) {
+		if _, err := Parse(inFormat(tc.raw)); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.says)
 		}
 		if took := time.Since(began); took > time.Second {
@@ -89,7 +95,7 @@ func TestParse_DeepNestingTakesBoundedMemory(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := Parse([]byte(raw))
+		_, err := Parse(inFormat(raw))
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > 32<<20 {
 			t.Errorf("%s: %d bytes of it took %d MiB (%v)", name, len(raw), took>>20, err != nil)
@@ -104,17 +110,17 @@ func TestParse_FrozenAndHandwrittenExperiments(t *testing.T) {
 		says string // Of the error; empty where it is read.
 		want float64
 	}{
-		"as it was frozen":                     {func(f fields) fields { return f }, "", 1.5},
-		"without a plan":                       {func(f fields) fields { return f.without("api", "plan") }, "", 1.5},
-		"by hand, with another bound":          {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"2"`) }, "", 2},
-		"by hand, with an invalid bound":       {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: invalid bound "fast"`, 0},
-		"by hand, with a ratio of nothing":     {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: invalid bound 0: a ratio is always positive", 0},
-		"a changed spec beside the plan":       {func(f fields) fields { return f.replace("spec", bound, `"bound":"1.1"`) }, "plan differs from spec and template", 0},
-		"a changed plan beside the spec":       {func(f fields) fields { return f.replace("plan", `"bound":1.5`, `"bound":1.1`) }, "plan differs from spec and template", 0},
-		"a plan of another version":            {func(f fields) fields { return f.replace("plan", PlanVersion, "experiment/v9") }, `plan.version is "experiment/v9"`, 0},
-		"a plan with a field that is unknown":  {func(f fields) fields { return f.replace("plan", `"version"`, `"more":1,"version"`) }, `unknown field "plan.more"`, 0},
-		"a spec in a later version of the API": {func(f fields) fields { return f.later() }, "", 1.5},
-		"and a plan with an unknown op":        {func(f fields) fields { return f.later().replace("plan", `"op":"RatioAtLeast"`, `"op":"Better"`) }, `plan.gates[0].op: invalid value "Better"`, 0},
+		"as it was frozen":                        {func(f fields) fields { return f }, "", 1.5},
+		"by hand, without the version of the API": {func(f fields) fields { return f.without("api", "plan") }, "api, template and spec are required", 0},
+		"by hand, with another bound":             {func(f fields) fields { return f.replace("spec", bound, `"bound":"2"`).planned(t) }, "", 2},
+		"by hand, with an invalid bound":          {func(f fields) fields { return f.without("plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: invalid bound "fast"`, 0},
+		"by hand, with a ratio of nothing":        {func(f fields) fields { return f.without("plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: invalid bound 0: a ratio is always positive", 0},
+		"a changed spec beside the plan":          {func(f fields) fields { return f.replace("spec", bound, `"bound":"1.1"`) }, "plan differs from spec and template", 0},
+		"a changed plan beside the spec":          {func(f fields) fields { return f.replace("plan", `"bound":1.5`, `"bound":1.1`) }, "plan differs from spec and template", 0},
+		"a plan of another version":               {func(f fields) fields { return f.later().replace("plan", PlanVersion, "experiment/v9") }, `plan.version is "experiment/v9"`, 0},
+		"a plan with a field that is unknown":     {func(f fields) fields { return f.replace("plan", `"version"`, `"more":1,"version"`) }, `unknown field "plan.more"`, 0},
+		"a spec in a later version of the API":    {func(f fields) fields { return f.later() }, "", 1.5},
+		"and a plan with an unknown op":           {func(f fields) fields { return f.later().replace("plan", `"op":"RatioAtLeast"`, `"op":"Better"`) }, `plan.gates[0].op: invalid value "Better"`, 0},
 		"and a plan without the bound of a gate": {func(f fields) fields {
 			return f.later().replace("plan", `"bound":1.5,`, "").replace("plan", `,"bound":1.5`, "")
 		}, "plan.gates[0].bound is missing", 0},
@@ -167,6 +173,18 @@ func TestParse_FrozenAndHandwrittenExperiments(t *testing.T) {
 			}
 		})
 	}
+}
+
+// planned replaces the plan by the one that the error for a missing one shows.
+func (f fields) planned(t *testing.T) fields {
+	t.Helper()
+	_, err := f.without("plan").parse(t)
+	_, plan, ok := strings.Cut(errorText(err), "plan is missing: write ")
+	if !ok {
+		t.Fatalf("error %v, want one that has the plan", err)
+	}
+	f["plan"] = json.RawMessage(plan)
+	return f
 }
 
 // later changes the API version to an unknown one.

@@ -228,7 +228,7 @@ func (n paths) checkNumbers(p *Plan) error {
 		errs = append(errs, fmt.Errorf("%s.%s: invalid value %g: allowed are numbers from %g %s", n.spec, field, value, low, to))
 	}
 	number("design.confidence", p.Design.Confidence, 0.5, below1)
-	number("design.gateConfidence", p.Design.ConfidenceOfGates(), p.Design.Confidence, below1)
+	number("design.gateConfidence", p.Design.GateConfidence, p.Design.Confidence, below1)
 	number("design.rareSlowdown", p.Design.RareSlowdown, 0, maxRareSlowdown)
 	number("design.blockCorrelation", p.Design.BlockCorrelation, 0, maxCorrelation)
 	if p.Design.Stop != nil {

@@ -149,7 +149,7 @@ func TestCounters_UnknownLabelValuesAreOther(t *testing.T) {
 			Outcome: experiment.Verdict(strings.Repeat("x", i))}, analysis.GateResult{Severity: experiment.Blocking, Outcome: experiment.VerdictGo})
 	}
 	before := m.world()
-	before.Run, before.Ledger.Newest = m.run.DeepCopy(), &record.Wave{}
+	before.Run, before.Ledger.Newest = m.run.DeepCopy(), &record.Wave{Purpose: record.Screen}
 	before.Run.Status = assayv1alpha1.BenchmarkRunStatus{}
 	after := m.run.Status.DeepCopy()
 	after.Verdict = "Banana"

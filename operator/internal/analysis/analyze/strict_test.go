@@ -24,6 +24,7 @@ func TestExperiment_InvalidFieldIsReported(t *testing.T) {
 		"an absent confidence":             {`"confidence":"0.95",`, ``, `spec.design.confidence: invalid value ""`},
 		"an invalid confidence":            {`"confidence":"0.95"`, `"confidence":"high"`, `spec.design.confidence: invalid value "high"`},
 		"a confidence that is NaN":         {`"confidence":"0.95"`, `"confidence":"NaN"`, `spec.design.confidence: invalid value "NaN"`},
+		"an absent gateConfidence":         {`,"gateConfidence":"0.995"`, ``, `spec.design.gateConfidence: invalid value ""`},
 		"a gateConfidence of words":        {`"gateConfidence":"0.995"`, `"gateConfidence":"very high"`, `spec.design.gateConfidence: invalid value "very high"`},
 		"a gateConfidence of 99.5":         {`"gateConfidence":"0.995"`, `"gateConfidence":"99.5"`, `spec.design.gateConfidence: invalid value "99.5"`},
 		"a gateConfidence below the other": {`"gateConfidence":"0.995"`, `"gateConfidence":"0.9"`, "would rest on less than the results"},
@@ -34,7 +35,7 @@ func TestExperiment_InvalidFieldIsReported(t *testing.T) {
 		"an unknown order":                 {`"order":"ABBA"`, `"order":"ABAB"`, `spec.design.order: invalid value "ABAB"`},
 		"an unknown exclusivity":           {`"exclusive":"CPUs"`, `"exclusive":"All"`, `spec.placement.exclusive: invalid value "All"`},
 		"an unknown parity":                {`"parity":"Required"`, `"parity":"Maybe"`, `template.parity: invalid value "Maybe"`},
-		"an unknown field":                 {`"seed":1,`, `"seed":1,"sead":2,`, `unknown field "spec.design.sead"`},
+		"an unknown field":                 {`"spec":{`, `"spec":{"sead":2,`, `unknown field "spec.sead"`},
 		"a gate on no metric":              {`"metric":"throughput","at"`, `"metric":"speed","at"`, `spec.gates[0].metric is "speed"`},
 		"a gate on no arm":                 {`"op":"RatioAtLeast"`, `"candidate":"fused-m5","op":"RatioAtLeast"`, `spec.gates[0].candidate: invalid value "fused-m5"`},
 		"a gate on no point":               {`"at":{"batchSize":"8"`, `"at":{"batchSize":"9"`, `spec.gates[0].at is map[batchSize:9`},
@@ -59,7 +60,7 @@ func TestExperiment_InvalidFieldIsReported(t *testing.T) {
 	}
 }
 
-// Without a plan the words themselves are read.
+// Without a plan the words of the spec are read first.
 func TestHandWrittenExperiment_InvalidFieldIsReported(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
 		"a stopping rule that always holds": {
@@ -83,7 +84,7 @@ func TestHandWrittenExperiment_InvalidFieldIsReported(t *testing.T) {
 			l := newFolderLedger(t)
 			l.ByHand()
 			l.Edit(`"parity":"Required",`, ``)
-			if _, err := l.Open(); err != nil {
+			if _, err := l.Open(); err == nil || !strings.Contains(err.Error(), "plan is missing") {
 				t.Fatal(err)
 			}
 			l.Edit(c.from, c.to)
@@ -100,8 +101,7 @@ func TestMissingWave_GapsAndAlterationsAreReported(t *testing.T) {
 		spoil func(*folderLedger)
 		says  string // Part of an exclusion or a warning.
 	}{
-		"an absent gateConfidence": {func(l *folderLedger) { l.ByHand(); l.Edit(`,"gateConfidence":"0.995"`, ``) }, "spec.design.gateConfidence is absent"},
-		"a missing attempt":        {func(l *folderLedger) { l.Remove(trial) }, "1 missing), first w000-b0001-s00003"},
+		"a missing attempt": {func(l *folderLedger) { l.Remove(trial) }, "1 missing), first w000-b0001-s00003"},
 		"Succeeded beside an exit code": {
 			func(l *folderLedger) { l.Replace(trial, `"exitCode":0`, `"exitCode":3`) }, "outcome is Succeeded and exitCode 3",
 		},
