@@ -19,9 +19,13 @@ func TestExtract_FindsTheProseOfEachLanguage(t *testing.T) {
 			"fn a<'a>() { b('\"', \"three \\\" four\", r#\"five \" six\"#) } /* seven\neight nine */\n",
 			[]string{"1 //! One two.", "2 \"three \\\" four\"", "2 r#\"five \" six", "3 eight nine "}},
 		"Markdown outside fenced blocks": {"a.md", "One two.\n```sh\nwhat is\n```\nThree four.\n", []string{"1 One two.", "5 Three four."}},
-		"shell comments":                 {"a.sh", "run it # one two\n${#three} four\n", []string{"1  one two"}},
-		"whole YAML":                     {"a.yaml", "summary: one two\n", []string{"1 summary: one two"}},
-		"nothing of other files":         {"a.json", `{"a": "one two"}`, nil},
+		"Markdown outside copied tables": {"a.md", "One two.\n<!-- table a/b -->\n#### Three four\n<!-- /table -->\nFive six.\n",
+			[]string{"1 One two.", "5 Five six."}},
+		"a study without the titles that its results repeat": {"workflows/studies/a/run.yaml", "# one two\n- {title: three four}\n",
+			[]string{"1 # one two"}},
+		"shell comments":         {"a.sh", "run it # one two\n${#three} four\n", []string{"1  one two"}},
+		"whole YAML":             {"a.yaml", "summary: one two\n", []string{"1 summary: one two"}},
+		"nothing of other files": {"a.json", `{"a": "one two"}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -5,6 +5,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -14,6 +15,9 @@ type text struct {
 	line int
 	body string
 }
+
+// storedTitle matches a title in the run of a study. It can only change together with the stored results, which repeat it.
+var storedTitle = regexp.MustCompile(`^[-{ ]*title: `)
 
 // extract returns the prose of a file: comments and string literals of Go and Rust, comments of scripts, the text of Markdown outside
 // fenced blocks, and whole files of YAML, templates and plain text, where descriptions are values.
@@ -28,7 +32,12 @@ func extract(name string, content []byte) []text {
 	case ".sh", ".toml", ".mk", ".py":
 		return extractLines(string(content), hashComment)
 	case ".yaml", ".yml", ".tpl", ".txt":
-		return extractLines(string(content), func(line string) string { return line })
+		return extractLines(string(content), func(line string) string {
+			if strings.HasPrefix(name, "workflows/studies/") && storedTitle.MatchString(line) {
+				return ""
+			}
+			return line
+		})
 	}
 	return nil
 }
@@ -113,14 +122,16 @@ func indexOr(content, end string) int {
 	return len(content)
 }
 
+// extractMarkdown leaves out fenced blocks, and tables that are copied from stored results.
 func extractMarkdown(content string) []text {
-	fenced := false
+	fenced, copied := false, false
 	return extractLines(content, func(line string) string {
+		copied = strings.HasPrefix(line, "<!-- table ") || copied && !strings.HasPrefix(line, "<!-- /table")
 		if strings.HasPrefix(strings.TrimSpace(line), "```") {
 			fenced = !fenced
 			return ""
 		}
-		if fenced {
+		if fenced || copied {
 			return ""
 		}
 		return line

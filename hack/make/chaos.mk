@@ -48,6 +48,6 @@ fuzz: fuzz-rust ## Go fuzzing of untrusted inputs, FUZZTIME each; failing inputs
 
 .PHONY: test-chaos
 test-chaos: ## The checks of the fault suite, on ledgers broken by hand.
-	@cd test/chaos && go test -count=1 ./...
+	@cd test/chaos && $(GO_TEST) ./...
 
 test: test-chaos

@@ -4,17 +4,17 @@ GO_MODULES := operator cluster charts/test test/e2e test/browser test/release te
   workloads/batch/curp-ho/checker
 # The modules with programs: deadcode reports functions that no program calls, even if tests do.
 GO_PROGRAMS := operator cluster charts/test hack/count hack/english hack/house workloads/batch/curp-ho/checker
-TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
+TOOL := $(CURDIR)/hack/tool.sh
 # Built once, in about a minute and a half on 2 cores, and kept in Go's build cache.
 GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-api-linter
 
 .PHONY: generate
 generate: bin/cluster ## Regenerate generated files (may write).
 	@cd operator && go generate ./internal/record && go generate ./internal/experiment
-	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
-	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
+	@cd operator && $(TOOL) controller-gen object paths=./api/... paths=./internal/executor/argo \
+	  && $(TOOL) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 	@cd operator && go generate ./...
-	@cd operator && go tool $(TOOLS) crd-ref-docs --source-path=api/v1alpha1 --config=hack/api-reference.yaml --renderer=markdown \
+	@cd operator && $(TOOL) crd-ref-docs --source-path=api/v1alpha1 --config=hack/api-reference.yaml --renderer=markdown \
 	  --output-path=../docs/reference/api.md --log-level=ERROR
 	@hack/version.sh
 	@ASSAY_VERSION= bin/cluster images chart charts/assay
@@ -26,20 +26,20 @@ fmt: ## Format everything (may write).
 	@cargo fmt --all
 
 # Packages that only tests call: they are internal, as the types in their signatures are.
-TEST_SUPPORT := ^internal/(fixture|executor/fake|store/storetest)/
+TEST_SUPPORT := ^internal/fixture/
 
 .PHONY: lint
-lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read only).
+lint: english ## golangci-lint, deadcode, actionlint, clippy and format checks (read only).
 	@for m in $(GO_MODULES); do \
 	  (cd $$m && bad=$$(gofmt -l .) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
 	   && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 	@for m in $(GO_PROGRAMS); do \
 	  (cd $$m && programs=./... && if [ -d internal ]; then programs="./cmd/... ./internal/..."; fi \
 	   && if [ -d calibration ]; then programs="$$programs ./calibration/..."; fi \
-	   && dead=$$(go tool $(TOOLS) deadcode $$programs | { grep -vE '$(TEST_SUPPORT)' || :; }) \
+	   && dead=$$($(TOOL) deadcode $$programs | { grep -vE '$(TEST_SUPPORT)' || :; }) \
 	   && if [ -n "$$dead" ]; then echo "no program calls these, delete them or move them to the tests that do: $$dead"; exit 1; fi) \
 	  || exit 1; done
-	@cd test/docs && go tool $(TOOLS) actionlint $(CURDIR)/.github/workflows/*.yaml
+	@$(TOOL) actionlint .github/workflows/*.yaml
 	@cargo fmt --all --check
 	@$(STATIC_CARGO) clippy $(CHECKED) -- -D warnings
 	@scripts=$$(git grep -lE '^#!.*[/ ](ba)?sh\b|^# shellcheck shell=' -- ':!*.md'); for f in $$scripts; do bash -n $$f; done; \
@@ -75,6 +75,9 @@ test-rust: ## Rust tests.
 # Empty runs the long form of the tests.
 SHORT ?= -short
 
+# make lint vets all modules, so that tests do not repeat it.
+GO_TEST := go test -count=1 -vet=off
+
 .PHONY: test-go
 test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO: those of KUBEBUILDER_ASSETS, or built here.
 	@if [ -n "$${KUBEBUILDER_ASSETS:-}" ]; then \
@@ -86,12 +89,12 @@ test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, e
 	    KUBEBUILDER_ASSETS=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio); \
 	  fi; export KUBEBUILDER_ASSETS; \
 	  for m in operator cluster charts/test test/docs hack/count hack/english hack/house; do \
-	    echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 30m $(SHORT) ./...) || exit 1; done
-	@cd test/extend && go test -count=1 -short ./...
+	    echo "== go test $$m" && (cd $$m && $(GO_TEST) -timeout 30m $(SHORT) ./...) || exit 1; done
+	@cd test/extend && $(GO_TEST) -short ./...
 
 .PHONY: test-extend
 test-extend: ## Apply each patch of test/extend to a copy of the tree, regenerate, build and test it.
-	@cd test/extend && go test -count=1 -timeout 60m ./...
+	@cd test/extend && $(GO_TEST) -timeout 60m ./...
 
 .PHONY: test-stores
 test-stores: bin/cluster bin/assay ## The ledger's tests against every store built from source, into docs/reference/object-stores.md.
@@ -135,4 +138,4 @@ count: ## Lines of code, tests, fixtures, generated and third-party files, and t
 .PHONY: mutate
 mutate: ## Change a package in many ways and check whether its tests notice: PKG=internal/lease, below operator/ (minutes).
 	@test -n "$(PKG)" || { echo 'PKG is not set: name a package below operator/, such as PKG=internal/lease'; exit 2; }
-	@cd operator && go tool -modfile=$(CURDIR)/hack/tools/mutate.mod gremlins unleash --workers 1 --timeout-coefficient 60 ./$(PKG)
+	@cd operator && $(TOOL) gremlins unleash --workers 1 --timeout-coefficient 60 ./$(PKG)

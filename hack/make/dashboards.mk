@@ -11,6 +11,6 @@ generate: generate-dashboards
 
 .PHONY: test-grafana
 test-grafana: ## Grafana dashboards: their schema, their queries, and that they are generated.
-	@cd dashboards && go test -count=1 ./...
+	@cd dashboards && $(GO_TEST) ./...
 
 test-dashboards: test-grafana

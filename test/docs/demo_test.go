@@ -24,7 +24,7 @@ batchSize  deltaEntries  arm          effectiveBandwidth  /loop [95 %]
 NoGo  fused-naive handles 19 % fewer queries per second than loop at batchSize=8,deltaEntries=0 (at least 9 %,
   99.5 % confidence)
 warning: the axis deltaEntries (0, 1) has no measurable effect on any metric of any arm
-not seen: 5 blocks cannot show what happens in fewer than one block in 5: what happens in 5 % of the blocks is in none
+not seen: 5 blocks cannot show effects in fewer than one block in 5: an effect in 5 % of the blocks is in none
   of them in 77 % of runs
 120 of 120 trials used (0 warm-ups, 0 failed, 0 invalid, 0 missing)
 verdict: NoGo

@@ -1,6 +1,6 @@
 // Package executor defines the interface to the engine that executes waves and analyses, and the labels and names by which the operator
 // finds an execution and its pods. Package argo implements it with Argo Workflows, local with this machine, fake for tests. Another engine
-// is another package here and its wiring in cmd.
+// is another package here and its wiring in cmd, cli/runs/logs.go and cli/platform.
 //
 // An executor does not write to the API server by itself: each call that changes something gets a Writer from package apply, bound to one
 // run as it was observed. The Writer checks before every write that the decision still holds. Returning objects for apply to write would

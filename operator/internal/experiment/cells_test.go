@@ -36,12 +36,12 @@ func TestCheckCells_MissingAndRepeatedCells(t *testing.T) {
 		"an arm twice": {
 			[]record.Cell{
 				cell(0, 0, ""), cell(0, 1, ""), cell(1, 0, ""), cell(1, 0, ""),
-			}, "cells[3] is arm 0 at point 1, which another one is already",
+			}, "cells[3] is arm 0 at point 1, build \"\", which another one is already",
 		},
 		"a build twice": {
 			[]record.Cell{
 				cell(0, 0, "a"), cell(0, 0, "a"),
-			}, `cells[1] is build "a" of arm 0 at point 0, which another one is already`,
+			}, `cells[1] is arm 0 at point 0, build "a", which another one is already`,
 		},
 		"an arm with and without builds": {
 			[]record.Cell{
@@ -53,6 +53,12 @@ func TestCheckCells_MissingAndRepeatedCells(t *testing.T) {
 				cell(0, 0, "a"), cell(0, 0, "b"), cell(0, 1, ""), cell(1, 0, "a"),
 				cell(1, 1, ""),
 			}, "cells has 5 and 2 points of 2 arms have 6",
+		},
+		"an arm that is not there": {
+			[]record.Cell{cell(0, 2, "")}, "cells[0] is arm 2 at point 0, and there are 2 arms and 2 points",
+		},
+		"a point before the first": {
+			[]record.Cell{cell(-1, 0, "")}, "cells[0] is arm 0 at point -1",
 		},
 		"another build at each of the points": {
 			[]record.Cell{
@@ -71,7 +77,8 @@ func TestCheckCells_MissingAndRepeatedCells(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := checkCells(&Experiment{Points: make([]record.Point, 2), Arms: make([]record.Arm, 2), Cells: c.cells})
+			e := &Experiment{Points: make([]record.Point, 2), Arms: make([]record.Arm, 2), Cells: c.cells}
+			err := e.checkCells()
 			if said := ""; err != nil {
 				if said = err.Error(); c.says == "" || !strings.Contains(said, c.says) {
 					t.Errorf("%s, want %q", said, c.says)
@@ -80,12 +87,5 @@ func TestCheckCells_MissingAndRepeatedCells(t *testing.T) {
 				t.Errorf("it was accepted, want %q", c.says)
 			}
 		})
-	}
-}
-
-func TestCheckReferences_TwoBaselinesAreRejected(t *testing.T) {
-	arms := []record.Arm{{Name: "old", Baseline: true}, {Name: "new", Baseline: true}}
-	if err := inPlan.checkReferences(&Experiment{Arms: arms}); err == nil || !strings.Contains(err.Error(), "arms[1].baseline is true") {
-		t.Errorf("%v, want an error that names arms[1].baseline", err)
 	}
 }

@@ -54,16 +54,11 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		problems.add("spec.arms", "the run has no arm: name at least one")
 		return
 	}
-	names := map[string]bool{}
+	checkUnique(problems, "spec.arms", "name", spec.Arms, func(arm assayv1alpha1.Arm) string { return arm.Name })
 	for i, arm := range spec.Arms {
-		field := fmt.Sprintf("spec.arms[%d].name", i)
 		if arm.Name == "" {
-			problems.add(field, "the arm has no name: give it one")
+			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "the arm has no name: give it one")
 		}
-		if names[arm.Name] {
-			problems.add(field, "arm %q is named twice: rename one", arm.Name)
-		}
-		names[arm.Name] = true
 	}
 	if !spec.Design.NullArm {
 		return
@@ -72,20 +67,19 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		problems.add("spec.design.nullArm",
 			"a null arm repeats the baseline that others are compared with, and the run has one arm: add an arm, or remove nullArm")
 	}
-	if names[NullArm] {
+	if slices.ContainsFunc(spec.Arms, func(arm assayv1alpha1.Arm) bool { return arm.Name == NullArm }) {
 		problems.add("spec.arms", "an arm is named %q, as the one that spec.design.nullArm adds: rename it", NullArm)
 	}
 }
 
-func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, cells []record.Cell, problems *Invalid) {
-	if spec.Parity == assayv1alpha1.ParityPerArm && plan.Parity == ParityNone {
+// checkGates rejects gates that cannot be judged, or that reward a worse result.
+func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, e *Experiment, problems *Invalid) {
+	if spec.Parity == assayv1alpha1.ParityPerArm && e.Plan.Parity == ParityNone {
 		problems.add("spec.parity", "PerArm compares an arm's outputs with each other and the template has parity: None: remove spec.parity")
 	}
-	for i, gate := range plan.Gates {
+	for i, gate := range e.Plan.Gates {
 		field := fmt.Sprintf("spec.gates[%d]", i)
-		selected := checkAt(spec.Sweep, gate.At, points, field, problems)
 		if gate.Op == Completes {
-			checkCandidate(gate.Candidate, armNames(arms(spec)), field, problems)
 			if gate.AllowWorse {
 				problems.add(field+".allowWorse", "Completes looks at no metric and so at no direction: remove it")
 			}
@@ -94,13 +88,12 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 		if gate.Name == CompletesGate {
 			problems.add(field+".name", "%q is the name of the gate that every run has: give this one another name, or op Completes", CompletesGate)
 		}
-		checkCandidate(gate.Candidate, candidates(arms(spec)), field, problems)
 		if gate.Op.NeedsBaseline() && len(spec.Arms) == 1 {
 			problems.add(field+".op", "%s compares with a baseline and the run has one arm: add an arm, or use %s", gate.Op,
 				listed(Ops(SubjectLevel)))
 		}
 		if gate.Op == ParityEqual {
-			if plan.Parity == ParityNone {
+			if e.Plan.Parity == ParityNone {
 				problems.add(field+".op", "ParityEqual needs comparable outputs and the template has parity: None: remove the gate, or set "+
 					"parity: Required")
 			}
@@ -110,53 +103,32 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 			}
 			continue
 		}
-		metric := plan.metric(gate.Metric)
-		if metric == nil {
-			problems.add(field+".metric", "%s", plan.NoMetric(gate.Metric))
-			continue
-		}
-		if why := gate.RewardsWorse(metric); why != "" {
-			problems.add(field+".op", "%s", why)
-		}
-		checkSamples(spec, plan, gate.Condition, selected, cells, field+".statistic", "", problems)
+		checkCondition(e, gate.Condition, field, selectPoints(gate.At, e.Points), "", problems)
 	}
 }
 
-func checkAt(sweep *assayv1alpha1.Sweep, at assayv1alpha1.ParameterValues, points []record.Point, field string, problems *Invalid) []int {
-	for name := range sorted(at) {
-		if !isAxis(sweep, name) {
-			problems.add(field+".at."+name, "%s", noAxis(sweep, name))
-			return nil
-		}
+// checkCondition rejects a condition that rewards a worse metric, or has too few samples. at names the place of the points, with a leading
+// blank.
+func checkCondition(e *Experiment, of Condition, field string, points []int, at string, problems *Invalid) {
+	metric := e.Metric(of.Metric)
+	if metric == nil {
+		return // It is reported already.
 	}
-	var selected []int
-	for i, point := range points {
-		if Matches(at, point.Parameters) {
-			selected = append(selected, i)
-		}
+	if why := of.RewardsWorse(metric); why != "" {
+		problems.add(field+".op", "%s", why)
 	}
-	if len(selected) == 0 && len(points) > 0 {
-		problems.add(field+".at", "no point matches %s: use values of the sweep's axes", formatValues(at))
-	}
-	return selected
+	checkSamples(e, of, points, field+".statistic", at, problems)
 }
 
-func checkCandidate(candidate string, known []string, field string, problems *Invalid) {
-	if candidate != "" && !slices.Contains(known, candidate) {
-		problems.add(field+".candidate", "invalid candidate %q: %s", candidate, suggest.Allowed(candidate, known))
-	}
-}
-
-// checkSamples rejects a percentile that the run cannot give enough samples. at names the place, with a leading blank.
-func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition, points []int, cells []record.Cell, field, at string,
-	problems *Invalid) {
-	metric := plan.metric(of.Metric)
+// checkSamples rejects a percentile that the run cannot give enough samples.
+func checkSamples(e *Experiment, of Condition, points []int, field, at string, problems *Invalid) {
+	metric := e.Metric(of.Metric)
 	need := MinSamples(of.Statistic)
 	if need == 0 || metric.SamplesFrom == "" {
 		return
 	}
-	trials := plan.Design.Blocks.Min * plan.Design.SlotsPerCell()
-	for _, cell := range cells {
+	trials := e.Plan.Design.Blocks.Min * e.Plan.Design.SlotsPerCell()
+	for _, cell := range e.Cells {
 		perTrial, err := strconv.Atoi(cell.Parameters[metric.SamplesFrom])
 		if err != nil || !slices.Contains(points, cell.Point) {
 			continue // An invalid number is reported as a wrong value already.
@@ -164,22 +136,28 @@ func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition
 		if have := min(max(perTrial, 0), need) * trials; have < need {
 			// Limit perTrial first, because an author's number may overflow the product.
 			problems.add(field, "%s of %s needs at least %d samples and arm %q gets %d%s (%d trials of %s=%d): raise %s or spec.design.blocks.min",
-				of.Statistic, metric.Name, need, arms(spec)[cell.Arm].Name, have, at, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
+				of.Statistic, metric.Name, need, e.Arms[cell.Arm].Name, have, at, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
 			return
 		}
 	}
 }
 
-func checkPredictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, problems *Invalid) {
-	for i, prediction := range plan.Predictions {
-		field := fmt.Sprintf("spec.predictions[%d]", i)
-		if plan.metric(prediction.Metric) == nil {
-			problems.add(field+".metric", "%s", plan.NoMetric(prediction.Metric))
+// selectPoints returns the indices of the points that a selector matches.
+func selectPoints(at assayv1alpha1.ParameterValues, points []record.Point) []int {
+	var selected []int
+	for i, point := range points {
+		if Matches(at, point.Parameters) {
+			selected = append(selected, i)
 		}
-		checkAt(spec.Sweep, prediction.At, points, field, problems)
-		checkCandidate(prediction.Candidate, candidates(arms(spec)), field, problems)
+	}
+	return selected
+}
+
+func checkPredictions(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
+	for i := range spec.Predictions {
 		if len(spec.Arms) == 1 {
-			problems.add(field, "a prediction is a ratio to the baseline and the run has one arm: add an arm, or remove the prediction")
+			problems.add(fmt.Sprintf("spec.predictions[%d]", i),
+				"a prediction is a ratio to the baseline and the run has one arm: add an arm, or remove the prediction")
 		}
 	}
 }

@@ -87,11 +87,6 @@ func checkStop(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		problems.add(field, "no Blocking gate has an interval to make narrower: add one with %s, or remove stop",
 			listed(Ops(SubjectRatio, SubjectLevel)))
 	}
-	if spec.Design.Blocks.Min < minStopBlocks {
-		problems.add(field, "spec.design.blocks.min is %d and a stopping rule needs at least %d: with fewer, the first width is so uncertain "+
-			"that runs stop where it is too narrow by accident; raise min, or remove stop",
-			spec.Design.Blocks.Min, minStopBlocks)
-	}
 	if spec.Design.Blocks.Max == spec.Design.Blocks.Min {
 		problems.add(field, "spec.design.blocks.max is %d like min, so that no block could be added: raise max, or remove stop",
 			spec.Design.Blocks.Max)

@@ -254,7 +254,7 @@ func TestFreeze_InvalidSearchesAreRejected(t *testing.T) {
 		},
 		"a constraint on a ratio": {
 			func(s *runSpec, _ *templateSpec) { s.Search.SubjectTo[0].Op = assayv1alpha1.RatioAtMost },
-			"spec.search.subjectTo[0].op", "invalid op RatioAtMost",
+			"spec.search.subjectTo[0].op", `invalid value "RatioAtMost": allowed are AtLeast, AtMost`,
 		},
 		"a percentile that never has enough samples": {
 			func(s *runSpec, _ *templateSpec) { s.Parameters = values{"iterations": "9"} },

@@ -5,16 +5,15 @@ import (
 	"slices"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/suggest"
 )
 
 // checkReport rejects tables with an empty column or row, because this would otherwise show only after the run.
-func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, problems *Invalid) {
+func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, e *Experiment, problems *Invalid) {
+	plan, known := &e.Plan, e.ArmNames()
 	for i, table := range plan.Tables {
 		field := fmt.Sprintf("spec.report.tables[%d]", i)
-		checkAt(spec.Sweep, table.At, points, field, problems)
-		known := armNames(arms(spec))
+		e.checkAt(field, table.At, problems)
 		for j, name := range table.Arms {
 			if !slices.Contains(known, name) {
 				problems.add(fmt.Sprintf("%s.arms[%d]", field, j), "the run has no arm %q: %s", name, suggest.Allowed(name, known))
@@ -34,11 +33,8 @@ func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, column Column
 	if column.Phase != "" {
 		return // The phases are known only after the program has run.
 	}
-	metric := plan.metric(column.Metric)
-	switch {
-	case metric == nil:
-		problems.add(field+".metric", "%s", plan.NoMetric(column.Metric))
-	case !slices.Contains(plan.statistics(metric), column.Statistic):
+	plan.checkMetric(field+".metric", column.Metric, problems)
+	if metric := plan.metric(column.Metric); metric != nil && !slices.Contains(plan.statistics(metric), column.Statistic) {
 		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it must "+
 			"not affect the verdict", column.Statistic, column.Metric)
 	}

@@ -59,7 +59,7 @@ func TestFreeze_EmptyTableIsRejected(t *testing.T) {
 			var problems Invalid
 			plan := read(spec, template, &problems)
 			problems.Problems = slices.DeleteFunc(problems.Problems, func(p Problem) bool { return !strings.HasPrefix(p.Field, "spec.report") })
-			checkReport(spec, plan, points, &problems)
+			checkReport(spec, &Experiment{Plan: *plan, Points: points, Arms: arms(spec)}, &problems)
 			said := ""
 			if len(problems.Problems) > 0 {
 				said = problems.Error()

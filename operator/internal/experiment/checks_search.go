@@ -7,12 +7,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/record"
 )
 
-func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, cells []record.Cell, problems *Invalid) {
-	search := plan.Search
-	if search == nil {
+func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, e *Experiment, problems *Invalid) {
+	if e.Plan.Search == nil {
 		return
 	}
 	checkAlone(spec, problems)
@@ -20,25 +18,10 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 		problems.add("spec.design.blocks.min", "a search tries every load in that many blocks, and %d are too few for an interval: use "+
 			"at least %d", spec.Design.Blocks.Min, MinBlocks)
 	}
-	if plan.metric(search.Maximize) == nil {
-		problems.add("spec.search.maximize", "%s", plan.NoMetric(search.Maximize))
+	for i, constraint := range e.Plan.Search.SubjectTo {
+		checkCondition(e, constraint, fmt.Sprintf("spec.search.subjectTo[%d]", i), selectPoints(nil, e.Points), " at a load", problems)
 	}
-	for i, constraint := range search.SubjectTo {
-		field := fmt.Sprintf("spec.search.subjectTo[%d]", i)
-		metric := plan.metric(constraint.Metric)
-		if metric == nil {
-			problems.add(field+".metric", "%s", plan.NoMetric(constraint.Metric))
-			continue
-		}
-		if constraint.Op.Subject() != SubjectLevel {
-			problems.add(field+".op", "invalid op %s: a constraint of a load is %s", constraint.Op, listed(Ops(SubjectLevel)))
-		}
-		if why := constraint.RewardsWorse(metric); why != "" {
-			problems.add(field+".op", "%s", why)
-		}
-		checkSamples(spec, plan, constraint, checkAt(nil, nil, points, field, problems), cells, field+".statistic", " at a load", problems)
-	}
-	checkConstraintContradictions(spec.Search, search.SubjectTo, problems)
+	checkConstraintContradictions(spec.Search, e.Plan.Search.SubjectTo, problems)
 }
 
 // checkAlone rejects fields that a search does not support, and other values for the searched parameter.

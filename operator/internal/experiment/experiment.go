@@ -58,27 +58,25 @@ func freeze(
 	plan := read(&spec, &template, problems)
 	checkTemplate(&template, problems)
 	checkArms(&spec, problems)
-	points := expandPoints(&spec, &template, problems)
-	cells := expandCells(&spec, &template, points, problems)
+	frozen := &Experiment{Format: Format, Schema: Schema, Run: run, API: assayv1alpha1.GroupVersion.String(), Plan: *plan}
+	frozen.Points = expandPoints(&spec, &template, problems)
+	frozen.Cells = expandCells(&spec, &template, frozen.Points, problems)
+	frozen.Arms = withImages(arms(&spec), &spec, &template)
+	frozen.check(problems)
 	checkBuilds(&spec, &template, problems)
-	checkImages(&spec, &template, cells, problems)
+	checkImages(&spec, &template, frozen.Cells, problems)
 	checkDesign(&spec, plan, problems)
 	checkEnvironment(&spec, problems)
 	checkPlacement(&spec, problems)
-	checkBudget(&spec, plan, len(points)*len(arms(&spec)), problems)
-	checkGates(&spec, plan, points, cells, problems)
-	checkReport(&spec, plan, points, problems)
-	checkContradictions(&spec, plan, points, problems)
+	checkBudget(&spec, plan, len(frozen.Points)*len(frozen.Arms), problems)
+	checkGates(&spec, frozen, problems)
+	checkReport(&spec, frozen, problems)
+	checkContradictions(&spec, plan, frozen.Points, problems)
 	checkSummaries(&spec, plan, problems)
-	checkSearch(&spec, plan, points, cells, problems)
-	checkPredictions(&spec, plan, points, problems)
+	checkSearch(&spec, frozen, problems)
+	checkPredictions(&spec, problems)
 	if problems.found() > 0 {
 		return nil, problems
-	}
-
-	frozen := &Experiment{
-		Format: Format, Schema: Schema, Run: run, API: assayv1alpha1.GroupVersion.String(), Plan: *plan,
-		Points: points, Arms: withImages(arms(&spec), &spec, &template), Cells: cells,
 	}
 	var err, err2, err3 error
 	frozen.Template, err = json.Marshal(template)

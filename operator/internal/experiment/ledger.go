@@ -1,11 +1,13 @@
 package experiment
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	kjson "sigs.k8s.io/json"
 
@@ -38,8 +40,7 @@ type written struct {
 }
 
 // parse reads an experiment.json of format 1. It rejects fields that would have no effect and content that differs from the digest. The
-// plan must equal the one that follows from spec and template, so that the shown experiment is the judged one; a spec in an unknown version
-// of the API is not compared.
+// plan must equal the one that follows from spec and template, so that the shown experiment is the judged one.
 func parse(raw []byte) (*Experiment, error) {
 	if err := checkQuantities(raw); err != nil {
 		return nil, err
@@ -48,37 +49,37 @@ func parse(raw []byte) (*Experiment, error) {
 	if err := record.Strictly(raw, e); err != nil {
 		return nil, err
 	}
-	if err := e.complete(); err != nil {
-		return nil, err
-	}
-	want, err := e.ComputeDigest()
-	if err != nil {
-		return nil, err
-	}
 	if e.API != assayv1alpha1.GroupVersion.String() {
-		if e.Plan.Version != PlanVersion {
-			return nil, fmt.Errorf("plan.version is %q and this program reads %q", e.Plan.Version, PlanVersion)
-		}
-		return e, cmp.Or(inPlan.check(e), e.has(want))
+		return nil, fmt.Errorf("invalid api %q: this program reads %q", e.API, assayv1alpha1.GroupVersion)
+	}
+	version := e.Plan.Version
+	if version != PlanVersion && version != "" {
+		return nil, fmt.Errorf("invalid plan.version %q: this program reads %q", version, PlanVersion)
+	}
+	if len(e.Template) == 0 || len(e.Spec) == 0 {
+		return nil, errors.New("template and spec are required")
 	}
 	from, err := e.written()
 	if err != nil {
 		return nil, err
 	}
-	recorded := e.Plan
-	if err := e.fill(from); err != nil {
+	recorded, err := json.Marshal(e.Plan)
+	if err != nil {
 		return nil, err
 	}
-	says, err := json.Marshal(e.Plan)
-	asWritten, err2 := json.Marshal(recorded)
-	if err := errors.Join(err, err2); err != nil {
+	want, err := e.ComputeDigest()
+	if err := cmp.Or(err, e.fill(from)); err != nil {
+		return nil, err
+	}
+	derived, err := json.Marshal(e.Plan)
+	if err != nil {
 		return nil, err
 	}
 	switch {
-	case recorded.Version == "":
-		return nil, fmt.Errorf("plan is missing: write %s", says)
-	case string(says) != string(asWritten):
-		return nil, cmp.Or(e.has(want), fmt.Errorf("plan differs from spec and template: write %s", says))
+	case version == "":
+		return nil, fmt.Errorf("plan is missing: write %s", derived)
+	case !bytes.Equal(derived, recorded):
+		return nil, cmp.Or(e.has(want), fmt.Errorf("plan differs from spec and template: write %s", derived))
 	}
 	return e, e.has(want)
 }
@@ -93,27 +94,34 @@ func (e *Experiment) written() (*written, error) {
 	return from, record.Strictly(raw, from)
 }
 
-// fill derives the plan from the original objects, and checks it.
+// fill derives the plan from the original objects, and checks the experiment.
 func (e *Experiment) fill(from *written) error {
-	plan, err := from.plan(e.Arms)
-	if err != nil {
+	problems := &Invalid{}
+	e.Plan = *read(&from.Spec, &from.Template, problems)
+	if err := cmp.Or(e.complete(), e.checkArms(&from.Spec), e.checkPoints(), e.checkCells()); err != nil {
 		return err
 	}
-	e.Plan = *plan
-	return inSpec.check(e)
+	checkArms(&from.Spec, problems)
+	if e.check(problems); problems.found() > 0 {
+		return problems
+	}
+	return nil
 }
 
-// complete reports missing fields that every experiment needs, frozen or handwritten.
+// complete reports missing fields, which Freeze fills in.
 func (e *Experiment) complete() error {
+	compared := slices.ContainsFunc(e.Plan.Gates, func(gate Gate) bool { return gate.Op == ParityEqual })
 	switch {
 	case e.Schema != Schema:
 		return fmt.Errorf("invalid schema %q: this program reads %q", e.Schema, Schema)
 	case e.Run.Name == "" || e.Run.UID == "":
 		return errors.New("run.name and run.uid are required")
-	case e.API == "" || len(e.Template) == 0 || len(e.Spec) == 0:
-		return fmt.Errorf("api, template and spec are required: api is their version, such as %s", assayv1alpha1.GroupVersion)
 	case len(e.Points) == 0 || len(e.Arms) == 0 || len(e.Cells) == 0:
 		return errors.New("points, arms and cells must not be empty")
+	case e.Plan.Design.Seed == 0:
+		return errors.New("spec.design.seed is missing: write the number that orders and intervals were drawn by, or 1")
+	case compared && e.Plan.Parity == ParityOfAll && !e.Plan.Workload.ParityRequired:
+		return errors.New("template.parity is missing, and a gate of op ParityEqual compares the outputs of all trials: write Required")
 	}
 	return nil
 }
@@ -126,23 +134,73 @@ func (e *Experiment) has(digest string) error {
 		"still needs this digest", e.Digest, digest)
 }
 
-// plan derives the plan. It only checks that each word is valid and that the arms of the experiment are those of the spec.
-func (w *written) plan(found []record.Arm) (*Plan, error) {
-	problems := &Invalid{}
-	plan := read(&w.Spec, &w.Template, problems)
-	if problems.found() > 0 {
-		return nil, problems
+// checkArms requires the arms of the spec.
+func (e *Experiment) checkArms(spec *assayv1alpha1.BenchmarkRunSpec) error {
+	wanted := arms(spec)
+	if len(e.Arms) != len(wanted) {
+		return fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(e.Arms),
+			len(spec.Arms))
 	}
-	wanted := arms(&w.Spec)
-	if len(found) != len(wanted) {
-		return nil, fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(found),
-			len(w.Spec.Arms))
-	}
-	for i, arm := range found {
+	for i, arm := range e.Arms {
 		if want := wanted[i]; arm.Name != want.Name || arm.Baseline != want.Baseline || arm.Null != want.Null {
-			return nil, fmt.Errorf("arms[%d] is %+v and spec.arms with design.nullArm %v make it %+v: they must be the same", i, arm,
-				w.Spec.Design.NullArm, want)
+			return fmt.Errorf("arms[%d] is %+v and spec.arms with design.nullArm %v make it %+v: they must be the same", i, arm,
+				spec.Design.NullArm, want)
+		}
+		if arm.Baseline && i > e.Baseline() {
+			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are "+
+				"compared with it", i)
 		}
 	}
-	return plan, nil
+	return nil
+}
+
+// checkPoints requires points of different keys and, in a search, with a load.
+func (e *Experiment) checkPoints() error {
+	keys := map[string]bool{}
+	for i, point := range e.Points {
+		if keys[point.Key] {
+			return fmt.Errorf("points[%d].key %q is used twice: point keys must be unique", i, point.Key)
+		}
+		keys[point.Key] = true
+		if search := e.Plan.Search; search != nil && point.Parameters[search.Axis] == "" {
+			return fmt.Errorf("points[%d] has no value of %s, the axis of spec.search: every point of a search is a load, from the lowest", i,
+				search.Axis)
+		}
+	}
+	return nil
+}
+
+// checkCells requires one cell for every arm and point, or for each build of the arm.
+func (e *Experiment) checkCells() error {
+	type place struct {
+		point, arm int
+		build      string
+	}
+	cells, builds := map[place]bool{}, make([]map[string]bool, len(e.Arms))
+	for i, c := range e.Cells {
+		at := place{c.Point, c.Arm, c.Build}
+		switch {
+		case c.Point < 0 || c.Point >= len(e.Points) || c.Arm < 0 || c.Arm >= len(e.Arms):
+			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, c.Arm, c.Point,
+				len(e.Arms), len(e.Points))
+		case cells[at]:
+			return fmt.Errorf("cells[%d] is arm %d at point %d, build %q, which another one is already", i, c.Arm, c.Point, c.Build)
+		case builds[c.Arm] == nil:
+			builds[c.Arm] = map[string]bool{}
+		}
+		cells[at], builds[c.Arm][c.Build] = true, true
+		if builds[c.Arm][""] && len(builds[c.Arm]) > 1 {
+			return fmt.Errorf("cells[%d] is of arm %d, which has cells with and without a build: write the build of each", i, c.Arm)
+		}
+	}
+	// No cell is repeated, so an equal count means that the set is complete.
+	wanted := 0
+	for _, of := range builds {
+		wanted += max(1, len(of)) * len(e.Points)
+	}
+	if len(e.Cells) != wanted {
+		return fmt.Errorf("cells has %d and %d points of %d arms have %d: write one for every arm, or each of its builds, at every point",
+			len(e.Cells), len(e.Points), len(e.Arms), wanted)
+	}
+	return nil
 }

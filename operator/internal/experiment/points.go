@@ -97,21 +97,21 @@ func included(sweep *assayv1alpha1.Sweep, problems *Invalid) []map[string]string
 }
 
 // noAxis is the message for a name that is not an axis.
-func noAxis(sweep *assayv1alpha1.Sweep, name string) lazily {
+func noAxis(axes []string, name string) lazily {
 	return func() string {
-		if sweep == nil || len(sweep.Axes) == 0 {
+		if len(axes) == 0 {
 			return fmt.Sprintf("invalid axis %q: the run has no axes; remove it, or add the axis to spec.sweep.axes", name)
 		}
-		allowed := NamesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name })
-		return fmt.Sprintf("invalid axis %q: %s", name, suggest.Allowed(name, allowed))
+		return fmt.Sprintf("invalid axis %q: %s", name, suggest.Allowed(name, axes))
 	}
 }
 
 // checkAxes rejects names that are not axes.
 func checkAxes(sweep *assayv1alpha1.Sweep, values assayv1alpha1.ParameterValues, field string, problems *Invalid) {
+	axes := NamesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name })
 	for name := range sorted(values) {
-		if !isAxis(sweep, name) {
-			problems.add(field, "%s", noAxis(sweep, name))
+		if !slices.Contains(axes, name) {
+			problems.add(field, "%s", noAxis(axes, name))
 		}
 	}
 }

@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"k8s.io/utils/ptr"
 
@@ -28,9 +27,11 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 		Retries:   int(ptr.Deref(spec.Retry.Limit, 0)),
 		Budget:    Budget{spec.Budget.WallClock, int(spec.Budget.Trials)},
 	}
-	for _, metric := range template.Metrics {
+	for i, metric := range template.Metrics {
+		field := fmt.Sprintf("template.metrics[%d]", i)
 		out.Metrics = append(out.Metrics, Metric{
-			metric.Name, metric.Unit, Direction(metric.Direction), Statistic(metric.Statistic), metric.SamplesFrom, metric.Optional,
+			metric.Name, metric.Unit, checkWord(problems, field+".direction", Direction(metric.Direction), LowerIsBetter, HigherIsBetter),
+			checkWord(problems, field+".statistic", Statistic(metric.Statistic), Statistics()...), metric.SamplesFrom, metric.Optional,
 		})
 	}
 	if spec.Sweep != nil {
@@ -39,27 +40,29 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 			out.Sweep.Axes = append(out.Sweep.Axes, Axis(axis))
 		}
 	}
-	if !slices.Contains([]assayv1alpha1.ParityPolicy{"", assayv1alpha1.ParityRequired, assayv1alpha1.ParityNone}, template.Parity) {
-		problems.add("template.parity", "invalid value %q: allowed are Required and None", template.Parity)
-	}
-	if out.Parity = Parity(spec.Parity); template.Parity == assayv1alpha1.ParityNone {
+	checkWord(problems, "template.parity", template.Parity, "", assayv1alpha1.ParityRequired, assayv1alpha1.ParityNone)
+	out.Parity = checkWord(problems, "spec.parity", Parity(spec.Parity), Parities...)
+	if template.Parity == assayv1alpha1.ParityNone {
 		out.Parity = ParityNone
 	}
+	checkWord(problems, "spec.placement.exclusive", out.Placement.Exclusive, "", ExclusiveNode, ExclusiveCPUs, ExclusiveNone)
 	out.Design = readDesign(&spec.Design, problems)
 	if spec.Design.Layout != assayv1alpha1.LayoutFixed {
 		out.Workload.LayoutSeed = ptr.To(spec.Design.Seed)
 	}
 	readEnvironment(spec, out, problems)
 	for i, gate := range spec.Gates {
-		condition := out.condition(fmt.Sprintf("spec.gates[%d].bound", i), gate.Metric, gate.Statistic, gate.Op, gate.Bound, gate.AllowWorse,
-			problems)
-		out.Gates = append(out.Gates, Gate{gate.Name, condition, gate.At, gate.Candidate, Severity(gate.Severity)})
+		field := fmt.Sprintf("spec.gates[%d]", i)
+		condition := out.condition(field, gate.Metric, gate.Statistic, gate.Op, gate.Bound, gate.AllowWorse, Ops(), problems)
+		severity := checkWord(problems, field+".severity", Severity(gate.Severity), Blocking, Advisory)
+		out.Gates = append(out.Gates, Gate{gate.Name, condition, gate.At, gate.Candidate, severity})
 	}
 	if spec.Search != nil {
 		out.Search = &Search{Axis: spec.Search.Over.Axis, Maximize: spec.Search.Maximize}
 		for i, c := range spec.Search.SubjectTo {
 			out.Search.SubjectTo = append(out.Search.SubjectTo,
-				out.condition(fmt.Sprintf("spec.search.subjectTo[%d].bound", i), c.Metric, c.Statistic, c.Op, c.Bound, c.AllowWorse, problems))
+				out.condition(fmt.Sprintf("spec.search.subjectTo[%d]", i), c.Metric, c.Statistic, c.Op, c.Bound, c.AllowWorse,
+					Ops(SubjectLevel), problems))
 		}
 	}
 	for i, p := range spec.Predictions {
@@ -122,6 +125,7 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 		Blocks: Blocks{int(design.Blocks.Min), int(design.Blocks.Max)}, Order: Order(design.Order), Seed: design.Seed,
 		WarmupTrials: int(design.WarmupTrials), NullArm: design.NullArm, ControlPhases: design.ControlPhases,
 	}
+	checkWord(problems, "spec.design.order", out.Order, "", OrderABBA, OrderRandom, OrderSequential)
 	confidence := func(field, text, example string) float64 {
 		value, err := quantity.Number(text)
 		if err != nil || !(value >= 0.5 && value < 1) {
@@ -173,7 +177,8 @@ func readEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, out *Plan, problems *
 		}
 	}
 	out.Noise = limits
-	out.OnViolation = cmp.Or(noise.Policy(environment.OnViolation), noise.Retry)
+	out.OnViolation = checkWord(problems, "spec.environment.onViolation", cmp.Or(noise.Policy(environment.OnViolation), noise.Retry),
+		noise.Policies...)
 	out.Requires.Require = environment.Require
 	if spec.Placement.RequireStaticCPUManager {
 		out.Requires.Isolation = exclusiveCPUs
@@ -183,10 +188,12 @@ func readEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, out *Plan, problems *
 // exclusiveCPUs is the isolation level that every block verifies under placement.requireStaticCPUManager.
 const exclusiveCPUs = "ExclusiveCPUs"
 
-// condition parses a gate or a constraint. A bound needs the unit of its metric; a missing metric is reported elsewhere.
+// condition parses a gate or a constraint with one of these operators. A bound needs the unit of its metric; a missing metric is reported
+// elsewhere.
 func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, text string, allowWorse bool,
-	problems *Invalid) Condition {
-	out := Condition{Metric: name, Statistic: Statistic(statistic), Op: Op(op), AllowWorse: allowWorse}
+	ops []Op, problems *Invalid) Condition {
+	out := Condition{Metric: name, Statistic: Statistic(statistic), Op: checkWord(problems, field+".op", Op(op), ops...), AllowWorse: allowWorse}
+	checkWord(problems, field+".statistic", out.Statistic, append(Statistics(), "")...)
 	metric := p.metric(name)
 	if _, _, has := out.Op.bounds(); !has || out.Op.Timed() && metric == nil {
 		return out
@@ -200,7 +207,7 @@ func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, 
 		out.Statistic = cmp.Or(out.Statistic, metric.Statistic)
 	}
 	if err != nil {
-		problems.add(field, "%s", err)
+		problems.add(field+".bound", "%s", err)
 		return out
 	}
 	out.Bound = &bound

@@ -108,7 +108,10 @@ func parseBound(bound, unit string) (float64, error) {
 		return 0, fmt.Errorf("bound %q of a ratio has suffix %q: write a plain number", bound, suffix)
 	}
 	if binary {
-		return number * scale, nil
+		if number *= scale; math.IsInf(number, 0) {
+			err = fmt.Errorf("invalid bound %q: allowed are those that 64 bits hold, up to 1.8e308", bound)
+		}
+		return number, err
 	}
 	return quantity.Number(fmt.Sprintf("%se%d", digits, exponent))
 }

@@ -24,7 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
-	"assay.dev/assay/operator/internal/store/storetest"
+	"assay.dev/assay/operator/test/storetest"
 )
 
 // onEachStore runs a test on an empty store of each kind.

@@ -20,9 +20,9 @@ const (
 	PressureIO     Kind = "pressureIo"
 )
 
-// definition defines one reading and its limit. Every other place derives from this table: the fields of spec.environment.noise and their
-// documentation (experiment/gen), the defaults, the validation of limits, the judgement of trials, their wording, and the report's panels.
-// The format of the readings is defined by runner/schema/attempt.schema.json.
+// definition defines one reading and its limit. These derive from this table: the fields of spec.environment.noise and their
+// documentation (experiment/gen), the defaults, the validation of limits, the judgement of trials, their wording, and the panels of the
+// report. The columns of an export are listed in export/rows.go, and runner/schema/attempt.schema.json defines the readings' format.
 type definition struct {
 	// kind is empty for a reading without a limit.
 	kind Kind

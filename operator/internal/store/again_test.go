@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/store/storetest"
+	"assay.dev/assay/operator/test/storetest"
 )
 
 // ownTime replaces the clock of a Retrier by a simulated one that each wait advances.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/store/storetest"
+	"assay.dev/assay/operator/test/storetest"
 )
 
 // An object larger than its reader expects is an error in every kind of store. A truncated read would be taken for the whole object.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/store/storetest"
+	"assay.dev/assay/operator/test/storetest"
 )
 
 // authority is a certificate authority.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/store/storetest"
+	"assay.dev/assay/operator/test/storetest"
 )
 
 // Every unusable store that a user can repair has its own cause, tested with real connections.

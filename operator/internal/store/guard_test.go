@@ -13,7 +13,7 @@ import (
 
 	testingclock "k8s.io/utils/clock/testing"
 
-	"assay.dev/assay/operator/internal/store/storetest"
+	"assay.dev/assay/operator/test/storetest"
 )
 
 // hangingStore does not respond until the test releases it or the caller's context ends.

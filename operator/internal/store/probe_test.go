@@ -11,7 +11,7 @@ import (
 
 	testclock "k8s.io/utils/clock/testing"
 
-	"assay.dev/assay/operator/internal/store/storetest"
+	"assay.dev/assay/operator/test/storetest"
 )
 
 // flawed starts a store that ignores headers, and opens it with the operator's options.

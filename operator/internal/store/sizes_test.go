@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/store/storetest"
+	"assay.dev/assay/operator/test/storetest"
 )
 
 // If a large namespace could not be measured, its last smaller size would count.

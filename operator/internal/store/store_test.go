@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"assay.dev/assay/operator/internal/store/storetest"
+	"assay.dev/assay/operator/test/storetest"
 )
 
 var fakeOptions = Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: 5 * time.Second}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"assay.dev/assay/operator/internal/store/storetest"
+	"assay.dev/assay/operator/test/storetest"
 )
 
 // An outage during a listing of versions does not mean that no object was overwritten.

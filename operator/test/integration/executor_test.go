@@ -14,15 +14,15 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
-	"assay.dev/assay/operator/internal/executor/fake"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/test/fakeexecutor"
 )
 
 // faked is a world whose operator has a fake engine, and that engine.
-func faked(t *testing.T) (*world, *fake.Executor) {
+func faked(t *testing.T) (*world, *fakeexecutor.Executor) {
 	t.Helper()
 	operator.stop()
-	engine := fake.New()
+	engine := fakeexecutor.New()
 	var err error
 	if operator, err = startFakeOperator(engine); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func faked(t *testing.T) (*world, *fake.Executor) {
 }
 
 // untilSet changes an execution once it exists.
-func (w *world) untilSet(engine *fake.Executor, name string, change func(*executor.Execution)) {
+func (w *world) untilSet(engine *fakeexecutor.Executor, name string, change func(*executor.Execution)) {
 	w.t.Helper()
 	w.until("execution "+name+" exists", func() error {
 		if !engine.Set(w.namespace, name, change) {
@@ -80,7 +80,7 @@ func TestFakeEngine_CauseOfFailureIsQuoted(t *testing.T) {
 
 func TestFakeEngine_RunWaitsWhileEngineIsNotReady(t *testing.T) {
 	operator.stop()
-	engine := fake.New()
+	engine := fakeexecutor.New()
 	engine.SetState(plan.EngineState{Problem: assayv1alpha1.ReasonEngineMissing, Message: "install the engine"})
 	var err error
 	if operator, err = startFakeOperator(engine); err != nil {

@@ -35,7 +35,6 @@ import (
 	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
-	"assay.dev/assay/operator/internal/executor/fake"
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/metrics"
@@ -44,6 +43,7 @@ import (
 	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/attacks"
+	"assay.dev/assay/operator/test/fakeexecutor"
 )
 
 // The suite's cluster. Every test has a separate namespace and separate nodes.
@@ -219,12 +219,12 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 }
 
 // startFakeOperator starts an operator whose runs are executed by a fake engine.
-func startFakeOperator(engine *fake.Executor) (*runningOperator, error) {
+func startFakeOperator(engine *fakeexecutor.Executor) (*runningOperator, error) {
 	manager, err := newManager(operatorConfig, nil)
 	if err != nil {
 		return nil, err
 	}
-	return startWith(manager, engine, fake.Engine, nil)
+	return startWith(manager, engine, fakeexecutor.Engine, nil)
 }
 
 func newManager(connection *rest.Config, namespaces []string) (ctrl.Manager, error) {

@@ -16,6 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/test/cputime"
+	"assay.dev/assay/operator/test/folderledger"
 )
 
 // A number that JSON cannot represent would leave the run without a verdict, so an attempt could remove the verdict.
@@ -33,7 +35,7 @@ func TestAnalysis_ExtremeAttemptsAreWritable(t *testing.T) {
 		for _, value := range values {
 			for every := 1; every <= 2; every++ {
 				t.Run(field+" "+value, func(t *testing.T) {
-					l, changed := newFolderLedger(t), 0
+					l, changed := folderledger.New(t), 0
 					pattern := regexp.MustCompile(`"` + field + `": ?("[^"]*"|[^,}\]]*)`)
 					for i, key := range l.Attempts() {
 						raw := l.Read(key)
@@ -121,9 +123,9 @@ func TestAnalysis_LongProgramReportsStayWithinLimits(t *testing.T) {
 					a.Result = &result
 				}
 			}
-			began := time.Now()
+			used := cputime.Start()
 			result := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
-			if took := time.Since(began); took > most {
+			if took := used(); took > most {
 				t.Errorf("it took %s", took)
 			}
 			raw, err := json.MarshalIndent(result, "", "  ")

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
-
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -17,6 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/test/analyzed"
 )
 
 // anyScenario is a machine with a random subset of the effects that the method allows for.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"k8s.io/utils/ptr"

@@ -7,7 +7,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/explain"
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 	"assay.dev/assay/operator/test/golden"
 )
 

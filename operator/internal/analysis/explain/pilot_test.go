@@ -3,7 +3,7 @@ package explain_test
 import (
 	"testing"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/explain"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"

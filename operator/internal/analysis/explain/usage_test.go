@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/fixture"

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"k8s.io/utils/ptr"
 

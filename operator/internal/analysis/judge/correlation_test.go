@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"k8s.io/utils/ptr"
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 	"assay.dev/assay/operator/test/golden"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"github.com/google/go-cmp/cmp"
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"k8s.io/utils/ptr"
 

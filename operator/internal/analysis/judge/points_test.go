@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"k8s.io/utils/ptr"
 
@@ -15,6 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/test/cputime"
 )
 
 // points measures a pair of arms at the given number of points, with gates at all of them.
@@ -137,9 +138,9 @@ func TestLosses_ManyPointsAreFast(t *testing.T) {
 					a.Outcome, a.ExitCode, a.Result = record.Failed, ptr.To(1), nil
 				}
 			}
-			began := time.Now()
+			used := cputime.Start()
 			analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
-			if took := time.Since(began); took > most {
+			if took := used(); took > most {
 				t.Errorf("it took %s", took)
 			}
 		})

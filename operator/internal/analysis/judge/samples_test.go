@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/fixture/analyzed"
+	"assay.dev/assay/operator/test/analyzed"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"k8s.io/utils/ptr"

@@ -197,7 +197,7 @@ func TestBench_RealPrograms(t *testing.T) {
 		t.Errorf("a command that fails: %v", err)
 	}
 	_, _, err = ran("sleep 10", "sleep 10", "--blocks", "0", "--budget", "1s")
-	if err == nil || !strings.Contains(err.Error(), "too slow for --budget 1s") || cli.ExitCode(err) != cli.ExitUsage {
+	if err == nil || !strings.Contains(err.Error(), "--budget 1s is too short") || cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("a command that is too slow: %v", err)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/executor/fake"
 	"assay.dev/assay/operator/test/clitest"
+	"assay.dev/assay/operator/test/fakeexecutor"
 )
 
 // A list that is watched stands in a corner of a screen for days.
@@ -103,7 +103,7 @@ func TestLogs_FollowContinuesAfterAPIServerErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				l := &logReader{engine: fake.New(), run: clitest.Run("default", "r"), out: io.Discard, stderr: io.Discard}
+				l := &logReader{engine: fakeexecutor.New(), run: clitest.Run("default", "r"), out: io.Discard, stderr: io.Discard}
 				l.cluster = fakeCluster(t, interceptor.Funcs{
 					Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 						run, _ := into.(*assayv1alpha1.BenchmarkRun)
