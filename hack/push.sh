@@ -10,8 +10,6 @@ if [ -z "$key" ]; then
   echo "not signed: COSIGN_KEY names no key" >&2
   exit
 fi
-key=$(realpath "$key")
-cd hack/tools
 while read -r name; do
-  go tool -modfile="$PWD/release.mod" cosign sign --yes --recursive --key "$key" --tlog-upload=false --use-signing-config=false "$name"
+  hack/tool.sh cosign sign --yes --recursive --key "$key" --tlog-upload=false --use-signing-config=false "$name"
 done <<<"$pushed"

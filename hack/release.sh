@@ -19,7 +19,6 @@ epoch=$(git log -1 --format=%ct)
 commit=$(git rev-parse HEAD)
 dirty=$(git status --porcelain --untracked-files=no)
 dist=$PWD/dist work=$PWD/out/release
-tool() { (cd hack/tools && go tool -modfile="$PWD/release.mod" "$@"); }
 die() { echo "release.sh: $*" >&2; exit 2; }
 # Invalid variables are reported before the build starts and before the last release is removed.
 bin/cluster images list >/dev/null
@@ -27,7 +26,7 @@ bin/cluster images list >/dev/null
 if [ -n "${COSIGN_KEY:-}" ]; then
   step "The key (the first time cosign is compiled)"
   key=$(realpath -e "$COSIGN_KEY") || die "COSIGN_KEY is $COSIGN_KEY: name a key that cosign generate-key-pair wrote"
-  public=$(tool cosign public-key --key "$key") || die "COSIGN_KEY is $COSIGN_KEY, which COSIGN_PASSWORD does not open"
+  public=$(hack/tool.sh cosign public-key --key "$key") || die "COSIGN_KEY is $COSIGN_KEY, which COSIGN_PASSWORD does not open"
 fi
 # Programs of another version are not packed.
 rm -rf "$dist" "$work" out/bin
@@ -126,8 +125,8 @@ if [ -n "${COSIGN_KEY:-}" ]; then
   step "Signatures"
   # Without a transparency log: a release can be made where no service is reached, and before anyone is told of it.
   offline=(--yes --key "$key" --tlog-upload=false --use-signing-config=false)
-  tool cosign sign-blob "${offline[@]}" --bundle "$dist/SHA256SUMS.bundle" "$dist/SHA256SUMS" >/dev/null
-  tool cosign attest-blob "${offline[@]}" --bundle "$dist/provenance.bundle" --statement "$dist/provenance.intoto.json" >/dev/null
+  hack/tool.sh cosign sign-blob "${offline[@]}" --bundle "$dist/SHA256SUMS.bundle" "$dist/SHA256SUMS" >/dev/null
+  hack/tool.sh cosign attest-blob "${offline[@]}" --bundle "$dist/provenance.bundle" --statement "$dist/provenance.intoto.json" >/dev/null
   printf '%s\n' "$public" >"$dist/cosign.pub"
   # Cosign writes bundles that only their owner may read.
   chmod 644 "$dist"/*.bundle "$dist/cosign.pub"

@@ -70,12 +70,11 @@ start() {
   server=$!
 }
 
-# version STORE prints the version that its go.mod pins, or the version that the program prints.
+# version STORE prints the version in the name of the program's folder, NAME-VERSION-KEY, or the version that the program prints.
 version() {
   case $1 in
     seaweedfs) "$WEED" version | awk '{print $3; exit}' ;;
-    *) sed -nE "s#^\s*(require )?$(sed -nE 's#^tool ##p' "cluster/build/$1/go.mod" | sed -E 's#/cmd/[^/]*$##') (v[^ ]+).*#\2#p" \
-      "cluster/build/$1/go.mod" ;;
+    *) readlink -f "$bins/$1" | sed -nE "s#.*/$1-(v.*)-[^/-]*/$1\$#\1#p" ;;
   esac
 }
 

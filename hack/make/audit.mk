@@ -14,5 +14,5 @@ audit: $(CARGO_DENY) ## Licences and sources of crates, and known vulnerabilitie
 	@$(DENY) check bans licenses sources
 	@for m in operator cluster; do \
 	  echo "== govulncheck $$m" && (cd $$m && \
-	    go run $(TOOLS) golang.org/x/vuln/cmd/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...) || exit 1; done
+	    $(TOOL) govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...) || exit 1; done
 	@$(DENY) check advisories

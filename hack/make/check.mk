@@ -4,17 +4,17 @@ GO_MODULES := operator cluster charts/test test/e2e test/browser test/release te
   workloads/batch/curp-ho/checker
 # The modules with programs: deadcode reports functions that no program calls, even if tests do.
 GO_PROGRAMS := operator cluster charts/test hack/count hack/english hack/house workloads/batch/curp-ho/checker
-TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
+TOOL := $(CURDIR)/hack/tool.sh
 # Built once, in about a minute and a half on 2 cores, and kept in Go's build cache.
 GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-api-linter
 
 .PHONY: generate
 generate: bin/cluster ## Regenerate generated files (may write).
 	@cd operator && go generate ./internal/record && go generate ./internal/experiment
-	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
-	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
+	@cd operator && $(TOOL) controller-gen object paths=./api/... paths=./internal/executor/argo \
+	  && $(TOOL) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 	@cd operator && go generate ./...
-	@cd operator && go tool $(TOOLS) crd-ref-docs --source-path=api/v1alpha1 --config=hack/api-reference.yaml --renderer=markdown \
+	@cd operator && $(TOOL) crd-ref-docs --source-path=api/v1alpha1 --config=hack/api-reference.yaml --renderer=markdown \
 	  --output-path=../docs/reference/api.md --log-level=ERROR
 	@hack/version.sh
 	@ASSAY_VERSION= bin/cluster images chart charts/assay
@@ -36,10 +36,10 @@ lint: english ## golangci-lint, deadcode, actionlint, clippy and format checks (
 	@for m in $(GO_PROGRAMS); do \
 	  (cd $$m && programs=./... && if [ -d internal ]; then programs="./cmd/... ./internal/..."; fi \
 	   && if [ -d calibration ]; then programs="$$programs ./calibration/..."; fi \
-	   && dead=$$(go tool $(TOOLS) deadcode $$programs | { grep -vE '$(TEST_SUPPORT)' || :; }) \
+	   && dead=$$($(TOOL) deadcode $$programs | { grep -vE '$(TEST_SUPPORT)' || :; }) \
 	   && if [ -n "$$dead" ]; then echo "no program calls these, delete them or move them to the tests that do: $$dead"; exit 1; fi) \
 	  || exit 1; done
-	@cd test/docs && go tool $(TOOLS) actionlint $(CURDIR)/.github/workflows/*.yaml
+	@$(TOOL) actionlint .github/workflows/*.yaml
 	@cargo fmt --all --check
 	@$(STATIC_CARGO) clippy $(CHECKED) -- -D warnings
 	@scripts=$$(git grep -lE '^#!.*[/ ](ba)?sh\b|^# shellcheck shell=' -- ':!*.md'); for f in $$scripts; do bash -n $$f; done; \
@@ -138,4 +138,4 @@ count: ## Lines of code, tests, fixtures, generated and third-party files, and t
 .PHONY: mutate
 mutate: ## Change a package in many ways and check whether its tests notice: PKG=internal/lease, below operator/ (minutes).
 	@test -n "$(PKG)" || { echo 'PKG is not set: name a package below operator/, such as PKG=internal/lease'; exit 2; }
-	@cd operator && go tool -modfile=$(CURDIR)/hack/tools/mutate.mod gremlins unleash --workers 1 --timeout-coefficient 60 ./$(PKG)
+	@cd operator && $(TOOL) gremlins unleash --workers 1 --timeout-coefficient 60 ./$(PKG)

@@ -1,5 +1,5 @@
-// golangci-lint with the Kubernetes API linter in it. It has a file of its own because its hundreds of linters would else choose the
-// versions of the tools beside it.
+// golangci-lint with the Kubernetes API linter in it. Its dependencies are newer than those of the API linter's release, because that one has
+// an older golangci-lint.
 module assay.dev/assay/hack/tools
 
 go 1.26.0

@@ -75,9 +75,9 @@ func TestPatch_BuildsAndPassesTests(t *testing.T) {
 			run(t, tree, "git", "apply", filepath.Join(root, "test", "extend", name))
 			run(t, tree, operator("generate", "./internal/record")...)
 			run(t, tree, operator("generate", "./internal/experiment")...)
-			tools := "-modfile=" + filepath.Join(tree, "hack", "tools", "go.mod")
-			run(t, tree, operator("tool", tools, "controller-gen", "object", "paths=./api/...")...)
-			run(t, tree, operator("tool", tools, "controller-gen", "crd", "paths=./api/...", "output:crd:dir=config/crd")...)
+			for _, arguments := range []string{"object paths=./api/...", "crd paths=./api/... output:crd:dir=config/crd"} {
+				run(t, tree, "sh", "-c", "cd operator && ../hack/tool.sh controller-gen "+arguments)
+			}
 			run(t, tree, operator("build", "./...")...)
 			for _, command := range tests {
 				run(t, tree, command...)

@@ -531,8 +531,7 @@ func TestSBOMsAreOfTheProgramsThatAreReleased(t *testing.T) {
 // cosign runs the release's own pinned cosign.
 func cosign(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=release.mod", "cosign"}, args...)...)
-	cmd.Dir = "../../hack/tools"
+	cmd := exec.CommandContext(t.Context(), "../../hack/tool.sh", append([]string{"cosign"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/moby/sys/mountinfo"
 )
 
 // Hierarchy is one mounted cgroup file system.
@@ -25,11 +27,11 @@ type Hierarchy struct {
 
 // DetectCgroups lists the hierarchies mounted under /sys/fs/cgroup.
 func DetectCgroups() ([]Hierarchy, error) {
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter("/sys/fs/cgroup"))
 	if err != nil {
 		return nil, err
 	}
-	hierarchies := parseMountinfo(string(data))
+	hierarchies := hierarchiesOf(mounts)
 	if len(hierarchies) == 0 {
 		return nil, errors.New("no cgroup file system is mounted under /sys/fs/cgroup: mount cgroup2 there, or one cgroup v1 hierarchy per " +
 			"controller")
@@ -37,25 +39,21 @@ func DetectCgroups() ([]Hierarchy, error) {
 	return hierarchies, nil
 }
 
-func parseMountinfo(mountinfo string) []Hierarchy {
+// hierarchiesOf returns the control group hierarchies among mounts. A folder with several mounts counts once.
+func hierarchiesOf(mounts []*mountinfo.Info) []Hierarchy {
 	var hierarchies []Hierarchy
 	seen := map[string]bool{}
-	for line := range strings.Lines(mountinfo) {
-		before, after, ok := strings.Cut(line, " - ")
-		left, right := strings.Fields(before), strings.Fields(after)
-		if !ok || len(left) < 5 || len(right) < 3 {
+	for _, mount := range mounts {
+		version2 := mount.FSType == "cgroup2"
+		if !version2 && mount.FSType != "cgroup" || seen[mount.Mountpoint] {
 			continue
 		}
-		root := left[4]
-		if (root != "/sys/fs/cgroup" && !strings.HasPrefix(root, "/sys/fs/cgroup/")) || seen[root] {
-			continue
+		seen[mount.Mountpoint] = true
+		hierarchy := Hierarchy{Root: mount.Mountpoint, V2: version2}
+		if !version2 {
+			hierarchy.Controllers = controllers(mount.VFSOptions)
 		}
-		switch right[0] {
-		case "cgroup2":
-			hierarchies, seen[root] = append(hierarchies, Hierarchy{Root: root, V2: true}), true
-		case "cgroup":
-			hierarchies, seen[root] = append(hierarchies, Hierarchy{Root: root, Controllers: controllers(right[2])}), true
-		}
+		hierarchies = append(hierarchies, hierarchy)
 	}
 	return hierarchies
 }

@@ -3,9 +3,11 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/moby/sys/mountinfo"
 )
 
 const v1Mounts = `21 1 0:19 / /sys rw - sysfs sysfs rw
@@ -14,13 +16,13 @@ const v1Mounts = `21 1 0:19 / /sys rw - sysfs sysfs rw
 32 30 0:28 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset
 33 30 0:29 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd
 34 30 0:30 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
-35 1 0:31 / /somewhere/else rw - cgroup cgroup rw,pids
+35 30 0:26 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset
 `
 
 const v2Mounts = `30 21 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate
 `
 
-func TestParseMountinfo(t *testing.T) {
+func TestHierarchiesOf_Mounts(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		mountinfo string
 		want      []Hierarchy
@@ -34,8 +36,11 @@ func TestParseMountinfo(t *testing.T) {
 		"version 2 alone":    {v2Mounts, []Hierarchy{{Root: "/sys/fs/cgroup", V2: true}}},
 		"nothing is mounted": {"", nil},
 	} {
-		got := parseMountinfo(tc.mountinfo)
-		if diff := cmp.Diff(tc.want, got); diff != "" {
+		mounts, err := mountinfo.GetMountsFromReader(strings.NewReader(tc.mountinfo), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, hierarchiesOf(mounts)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", reason, diff)
 		}
 	}

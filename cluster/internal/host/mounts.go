@@ -5,55 +5,26 @@ package host
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
 // MountsBelow lists the mount points at or below a folder, deepest and newest first.
 func MountsBelow(dir string) ([]string, error) {
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
 	if err != nil {
 		return nil, err
 	}
-	return mountsBelow(string(data), dir), nil
-}
-
-func mountsBelow(mountinfo, dir string) []string {
 	var points []string
-	for line := range strings.Lines(mountinfo) {
-		fields := strings.Fields(line)
-		if len(fields) < 5 {
-			continue
-		}
-		point := unescape(fields[4])
-		if point == dir || strings.HasPrefix(point, dir+"/") {
-			points = append(points, point)
-		}
-	}
 	// The kernel lists mounts in the order they were made: the reverse order never meets a busy parent.
-	slices.Reverse(points)
-	return points
-}
-
-// unescape undoes the octal escapes with which mountinfo writes spaces, tabs, newlines and backslashes.
-func unescape(field string) string {
-	var out strings.Builder
-	for i := 0; i < len(field); i++ {
-		if field[i] == '\\' && i+3 < len(field) {
-			if code, err := strconv.ParseUint(field[i+1:i+4], 8, 8); err == nil {
-				out.WriteByte(byte(code))
-				i += 3
-				continue
-			}
-		}
-		out.WriteByte(field[i])
+	for _, mount := range slices.Backward(mounts) {
+		points = append(points, mount.Mountpoint)
 	}
-	return out.String()
+	return points, nil
 }
 
 // UnmountBelow unmounts everything at or below a folder.

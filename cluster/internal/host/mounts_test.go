@@ -1,32 +1,61 @@
 package host
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
-const mountinfo = `21 1 254:0 / / rw - ext4 /dev/vda rw
-40 21 0:41 / /var/lib/assay-cluster/ns rw - ext4 /dev/vda rw
-41 40 0:42 / /var/lib/assay-cluster/ns/mnt rw - nsfs nsfs rw
-42 21 0:43 / /var/lib/assay-cluster/a\040b rw - tmpfs tmpfs rw
-43 21 0:44 / /var/lib/assay-cluster-of-another rw - tmpfs tmpfs rw
-44 21 0:45 / /var/lib/assay-cluster rw - tmpfs tmpfs rw
-`
-
-func TestBelowFindsOursOnlyDeepestFirst(t *testing.T) {
-	want := []string{
-		"/var/lib/assay-cluster", "/var/lib/assay-cluster/a b", "/var/lib/assay-cluster/ns/mnt", "/var/lib/assay-cluster/ns",
+func TestUnmountBelow_RemovesMountsOfTheFolderAndNoOthers(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root: it mounts file systems")
 	}
-	if diff := cmp.Diff(want, mountsBelow(mountinfo, "/var/lib/assay-cluster")); diff != "" {
-		t.Error(diff)
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestUnescape(t *testing.T) {
-	for in, want := range map[string]string{`/a\040b`: "/a b", `/a\134b`: `/a\b`, `/plain`: "/plain", `/end\04`: `/end\04`} {
-		if got := unescape(in); got != want {
-			t.Errorf("%s: got %q, want %q", in, got, want)
+	ours, others := filepath.Join(root, "state"), filepath.Join(root, "state-of-another")
+	// In a mount namespace of a thread that ends with the test, so that a failure leaves no mount on the machine.
+	err = onOwnThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
+			return err
 		}
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			return err
+		}
+		for _, dir := range []string{ours, filepath.Join(ours, "a b"), filepath.Join(ours, "a b", "c"), others} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			if err := unix.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
+				return err
+			}
+		}
+		for _, step := range []struct {
+			dir  string
+			want []string
+		}{
+			{ours, []string{filepath.Join(ours, "a b", "c"), filepath.Join(ours, "a b"), ours}},
+			{others, []string{others}},
+		} {
+			points, err := MountsBelow(step.dir)
+			if err != nil {
+				return err
+			}
+			if diff := cmp.Diff(step.want, points); diff != "" {
+				t.Errorf("mounts below %s (-want +got):\n%s", step.dir, diff)
+			}
+			if err := UnmountBelow(step.dir, 10*time.Second); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

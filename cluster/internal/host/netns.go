@@ -50,23 +50,12 @@ func CreateNetNS(name string) error {
 	if err := DeleteNetNS(name); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(NetNSDir, 0o755); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(NetNSPath(name), os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0o444)
-	if err != nil {
-		return fmt.Errorf("network namespace %s: %w", name, err)
-	}
-	file.Close()
 	return onOwnThread(func() error {
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		handle, err := vnetns.NewNamed(name)
+		if err != nil {
 			return fmt.Errorf("making network namespace %s: %w", name, err)
 		}
-		own := fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid())
-		if err := unix.Mount(own, NetNSPath(name), "none", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("naming network namespace %s: %w", name, err)
-		}
-		return nil
+		return handle.Close()
 	})
 }
 

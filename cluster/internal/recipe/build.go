@@ -188,13 +188,18 @@ func (b Builder) compile(ctx context.Context, planned Built) error {
 func buildEnv() []string {
 	// The caller's flags and workspace must not change the build, and neither may a stamp of a surrounding Git checkout.
 	// The compiler's processes are short: collecting less garbage makes them faster and takes some hundred MB.
-	return append(os.Environ(), "GOGC=400", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	return append(os.Environ(), "GOGC=400", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOWORK=off",
+		"GOFLAGS=-buildvcs=false -mod=readonly")
 }
 
-// SourceTree is the folder to build in: the pinning module's, or a repaired copy of a module that cannot be built from the module cache.
+// SourceTree is the folder to build in: the pinning module's, a release in the module cache, or a repaired copy of one that is not complete
+// there.
 func (b Builder) SourceTree(ctx context.Context, planned Built) (string, error) {
-	if len(planned.Overlay) == 0 {
+	if planned.Release == "" {
 		return filepath.Join(b.Source, planned.Dir), nil
+	}
+	if len(planned.Overlay) == 0 {
+		return b.download(ctx, planned)
 	}
 	tree := b.treePath(planned)
 	if _, err := os.Stat(tree); err == nil {
@@ -229,8 +234,8 @@ func (b Builder) treePath(planned Built) string {
 
 func (b Builder) download(ctx context.Context, planned Built) (string, error) {
 	out, err := host.OS{}.Output(ctx, host.Command{
-		Path: "go", Args: []string{"mod", "download", "-json", planned.Module},
-		Dir: filepath.Join(b.Source, planned.Dir), Env: []string{"GOFLAGS=", "GOWORK=off"},
+		Path: "go", Args: []string{"mod", "download", "-json", planned.Module + "@" + planned.Release}, Dir: b.Source,
+		Env: []string{"GOFLAGS=", "GOWORK=off"},
 	})
 	var result struct{ Dir, Error string }
 	if jsonErr := json.Unmarshal(out, &result); jsonErr == nil && result.Error != "" {

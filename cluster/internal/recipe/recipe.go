@@ -1,4 +1,5 @@
-// Package recipe defines how each third-party binary is compiled: one row per binary, its version read from the go.mod that pins it.
+// Package recipe defines how each third-party binary is compiled: one row per binary. Most are compiled as their project releases them,
+// with the dependencies of its own go.mod. The others have a go.mod below build, because they share dependencies or replace some.
 package recipe
 
 import (
@@ -23,19 +24,21 @@ const format = "1"
 type Recipe struct {
 	// Name is the binary's name and how a person asks for it.
 	Name string
-	// Dir is the folder with the go.mod that pins the version, relative to the cluster module.
-	Dir string
 	// Module is the module whose version is the binary's version; empty for this project's own code.
 	Module string
-	// Package is the main package; with a dot in front it is in Dir, or in the module's own source tree if there is an overlay.
+	// Release is the version of a module that is compiled with the dependencies of its own go.mod; empty where the go.mod in Dir pins it.
+	Release string
+	// Dir is the folder with the go.mod that pins version and dependencies, relative to the cluster module; unused with a release.
+	Dir string
+	// Package is the main package; of a release, and with a dot in front, it is in the folder that the program is compiled in.
 	Package string
 	// Tags are build tags.
 	Tags []string
 	// Stamp returns the values that the linker writes into version variables.
 	Stamp func(version string) []string
-	// Release turns the pinned version into the name by which the project publishes it; nil where that is the same.
-	Release func(version string) string
-	// Overlay, if set, means: build inside a copy of the module's own source tree, with these files added.
+	// PublishedAs turns the version into the name by which the project publishes it; nil where that is the same.
+	PublishedAs func(version string) string
+	// Overlay, if set, means: build inside a copy of the release's source tree, with these files added.
 	Overlay []Overlay
 }
 
@@ -45,6 +48,7 @@ type Overlay struct{ Path, LinkTo, Text string }
 const (
 	kubernetesModule = "k8s.io/kubernetes"
 	argoModule       = "github.com/argoproj/argo-workflows/v4"
+	minioModule      = "github.com/minio/minio"
 	prometheusModule = "github.com/prometheus/prometheus"
 	registryModule   = "github.com/distribution/distribution/v3"
 	versitygwModule  = "github.com/versity/versitygw"
@@ -79,27 +83,27 @@ func All() []Recipe {
 	)
 	for _, name := range []string{"workflow-controller", "argoexec", "argo"} {
 		all = append(all, Recipe{
-			Name: name, Dir: "build/argo", Module: argoModule, Package: "./cmd/" + name, Stamp: stampArgo, Overlay: argoOverlay,
+			Name: name, Module: argoModule, Release: "v4.0.2", Package: "./cmd/" + name, Stamp: stampArgo, Overlay: argoOverlay,
 		})
 	}
 	all = append(all, Recipe{
-		Name: "minio", Dir: "build/minio", Module: "github.com/minio/minio", Package: "github.com/minio/minio", Stamp: stampMinIO,
-		Release: MinIORelease,
+		Name: "minio", Module: minioModule, Release: "v0.0.0-20250907161309-07c3a429bfed", Package: minioModule, Stamp: stampMinIO,
+		PublishedAs: MinIORelease,
 	})
 	for _, name := range []string{"prometheus", "promtool"} {
 		all = append(all, Recipe{
 			Name: name, Dir: "build/prometheus", Module: prometheusModule,
 			Package: prometheusModule + "/cmd/" + name, Tags: prometheusTags, Stamp: stampPrometheus,
-			Release: PrometheusRelease,
+			PublishedAs: PrometheusRelease,
 		})
 	}
 	return append(all,
 		Recipe{Name: "helm", Dir: "build/helm", Module: "helm.sh/helm/v4", Package: "helm.sh/helm/v4/cmd/helm", Stamp: stampHelm},
-		Recipe{Name: "kind", Dir: "build/kind", Module: "sigs.k8s.io/kind", Package: "sigs.k8s.io/kind"},
-		Recipe{Name: "amtool", Dir: "build/alertmanager", Module: alertmanagerModule, Package: alertmanagerModule + "/cmd/amtool"},
-		Recipe{Name: "registry", Dir: "build/registry", Module: registryModule, Package: registryModule + "/cmd/registry"},
-		Recipe{Name: "versitygw", Dir: "build/versitygw", Module: versitygwModule, Package: versitygwModule + "/cmd/versitygw"},
-		Recipe{Name: "gofakes3", Dir: "build/gofakes3", Module: gofakes3Module, Package: gofakes3Module + "/cmd/gofakes3"},
+		Recipe{Name: "kind", Module: "sigs.k8s.io/kind", Release: "v0.33.0", Package: "sigs.k8s.io/kind"},
+		Recipe{Name: "amtool", Module: alertmanagerModule, Release: "v0.34.0", Package: alertmanagerModule + "/cmd/amtool"},
+		Recipe{Name: "registry", Module: registryModule, Release: "v3.1.1", Package: registryModule + "/cmd/registry"},
+		Recipe{Name: "versitygw", Module: versitygwModule, Release: "v1.8.0", Package: versitygwModule + "/cmd/versitygw"},
+		Recipe{Name: "gofakes3", Module: gofakes3Module, Release: "v1.2.0", Package: gofakes3Module + "/cmd/gofakes3"},
 	)
 }
 
@@ -124,10 +128,13 @@ func Select(names ...string) ([]Recipe, error) {
 	return selected, nil
 }
 
-// Version reads the pinned version from the recipe's go.mod.
+// Version returns the release, or the version that the recipe's go.mod pins.
 func (r Recipe) Version(source string) (string, error) {
 	if r.Module == "" {
 		return "own", nil
+	}
+	if r.Release != "" {
+		return r.Release, nil
 	}
 	path := filepath.Join(source, r.Dir, "go.mod")
 	data, err := os.ReadFile(path)
@@ -148,10 +155,10 @@ func (r Recipe) Version(source string) (string, error) {
 
 // Published is the name by which the project publishes a version, as in the tag of its image.
 func (r Recipe) Published(version string) string {
-	if r.Release == nil {
+	if r.PublishedAs == nil {
 		return version
 	}
-	return r.Release(version)
+	return r.PublishedAs(version)
 }
 
 // LDFlags are the linker flags: no symbol tables, and the version where the program looks for it.
@@ -173,8 +180,12 @@ func (r Recipe) Key(source, goVersion string) (string, error) {
 	}
 	sum := sha256.New()
 	fmt.Fprintln(sum, format, r.Name, r.Package, r.Tags, r.LDFlags(version), r.Overlay, goVersion)
+	if r.Release != "" {
+		fmt.Fprintln(sum, r.Module, version)
+		return hex.EncodeToString(sum.Sum(nil))[:12], nil
+	}
 	inputs := []string{filepath.Join(source, r.Dir, "go.mod"), filepath.Join(source, r.Dir, "go.sum")}
-	if strings.HasPrefix(r.Package, ".") && len(r.Overlay) == 0 {
+	if strings.HasPrefix(r.Package, ".") {
 		own, err := goFiles(filepath.Join(source, r.Dir, r.Package))
 		if err != nil {
 			return "", fmt.Errorf("recipe %s: %w", r.Name, err)

@@ -42,6 +42,18 @@ func TestKeyChangesWithTheCompiler(t *testing.T) {
 	}
 }
 
+func TestKey_OfARelease_ChangesWithItsVersion(t *testing.T) {
+	recipe := Recipe{Name: "store", Module: "example.com/store", Release: "v1.2.3", Package: "example.com/store"}
+	one, err := recipe.Key(source, "go1.26.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe.Release = "v1.2.4"
+	if other, err := recipe.Key(source, "go1.26.0"); err != nil || other == one {
+		t.Errorf("v1.2.4 has the key %s of v1.2.3: %v", other, err)
+	}
+}
+
 func TestKeyChangesWithAMainPackageOfOurOwn(t *testing.T) {
 	tree := t.TempDir()
 	for name, text := range map[string]string{

@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-//go:generate go tool -modfile=../../../../hack/tools/go.mod controller-gen object paths=.
-
 // GroupVersion is Argo's API. The types below are the part of it that Assay writes and reads. Argo's own package depends on a gRPC stack
 // and 72,000 generated lines, and the node statuses of a Workflow, which Assay does not read, are most of its size in memory.
 var GroupVersion = schema.GroupVersion{Group: "argoproj.io", Version: "v1alpha1"}
