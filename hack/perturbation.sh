@@ -11,7 +11,8 @@ export ASSAY_CLUSTER_NAME=${ASSAY_CLUSTER_NAME:-perturbation} ASSAY_CLUSTER_PORT
   trap 'bin/cluster down >&2' EXIT
   bin/cluster up --mode embedded
   KUBECONFIG=$(bin/cluster kubeconfig --mode embedded)
-  export KUBECONFIG
+  PATH=$(bin/cluster build --print-dir kubectl):$PATH
+  export KUBECONFIG PATH
   bin/cluster load --mode embedded "${archives[@]}"
 } >&2
 bin/calibrate perturbation "$@"

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +13,7 @@ import (
 )
 
 func (a *app) buildCommand() *cobra.Command {
-	var printDir, printSource bool
+	var printDir bool
 	cmd := &cobra.Command{
 		Use:   "build [COMPONENT...]",
 		Short: "Compile the components, or the named ones, into the cache",
@@ -36,34 +33,12 @@ func (a *app) buildCommand() *cobra.Command {
 				}
 				fmt.Fprintln(a.out, dir)
 			}
-			if printSource {
-				return a.printSources(cmd.Context(), builder, built)
-			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&printDir, "print-dir", false,
 		"print a folder that holds the binaries under their plain names (usable as KUBEBUILDER_ASSETS)")
-	cmd.Flags().BoolVar(&printSource, "print-source", false,
-		"print the folder with the sources of components that are built from a repaired copy")
 	return cmd
-}
-
-func (a *app) printSources(ctx context.Context, builder recipe.Builder, built []recipe.Built) error {
-	dirs := map[string]bool{}
-	for _, one := range built {
-		if len(one.Overlay) > 0 {
-			dir, err := builder.SourceTree(ctx, one)
-			if err != nil {
-				return err
-			}
-			dirs[dir] = true
-		}
-	}
-	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-		fmt.Fprintln(a.out, dir)
-	}
-	return nil
 }
 
 func (a *app) imagesAddCommand() *cobra.Command {

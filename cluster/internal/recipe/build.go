@@ -150,7 +150,7 @@ func (b Builder) sayStillBuilding(name string, started time.Time) (stop func()) 
 
 // compile builds under a temporary name and renames, so that an interrupted build never looks finished.
 func (b Builder) compile(ctx context.Context, planned Built) error {
-	dir, err := b.SourceTree(ctx, planned)
+	dir, err := b.sourceTree(ctx, planned)
 	if err != nil {
 		return err
 	}
@@ -192,9 +192,9 @@ func buildEnv() []string {
 		"GOFLAGS=-buildvcs=false -mod=readonly")
 }
 
-// SourceTree is the folder to build in: the pinning module's, a release in the module cache, or a repaired copy of one that is not complete
+// sourceTree is the folder to build in: the pinning module's, a release in the module cache, or a repaired copy of one that is not complete
 // there.
-func (b Builder) SourceTree(ctx context.Context, planned Built) (string, error) {
+func (b Builder) sourceTree(ctx context.Context, planned Built) (string, error) {
 	if planned.Release == "" {
 		return filepath.Join(b.Source, planned.Dir), nil
 	}

@@ -54,7 +54,11 @@ func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 		}
 		cells = append(cells, ceiling, share)
 		if exp.Plan.Search != nil {
-			cells = append(cells, SearchCells(v.tried[r])...)
+			level, fresh := v.tried[r], ""
+			if level.Fresh != nil {
+				fresh = string(level.Fresh.Outcome)
+			}
+			cells = append(cells, string(level.Probe.Outcome), fresh, deciding(level))
 		}
 		out.row(cells)
 	})

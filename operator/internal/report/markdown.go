@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -29,11 +28,10 @@ func Markdown(exp *experiment.Experiment, result *analysis.Analysis) []byte {
 	v.ownTables(out)
 	v.screening(out)
 	v.controls(out)
-	v.results(out)
-	v.comparisons(out)
+	out.section("Results", Results(exp, result))
 	v.nodes(out)
 	v.phases(out)
-	v.predictions(out)
+	out.section("Predictions", Predictions(result))
 	v.trials(out)
 	v.processes(out)
 	v.environment(out)
@@ -173,67 +171,12 @@ func (v *view) gates(out *document) {
 	v.twice(out)
 }
 
-func (v *view) results(out *document) {
-	if len(v.columns) == 0 {
-		return
-	}
-	out.heading("Results")
-	table := v.perArm("arm")
-	table.Header = append(table.Header, "blocks", "share of ceiling")
-	v.rows(func(cells []string, r row) {
-		blocks, ceiling := 0, ""
-		for _, c := range v.columns {
-			result, ok := v.levels[r.of(c.metric, c.statistic)]
-			if !ok {
-				cells = append(cells, "")
-				continue
-			}
-			cells = append(cells, analysis.Describe(&result.Estimate))
-			blocks = max(blocks, result.Estimate.Blocks)
-			ceiling = cmp.Or(analysis.DescribeShare(result), ceiling)
-		}
-		table.add(append(cells, fmt.Sprint(blocks), ceiling)...)
-	})
-	out.table(table)
-}
-
-// perArm returns an empty table with columns for the axes, the arm and each statistic.
-func (v *view) perArm(arm string) Table {
-	table := Table{Header: append(slices.Clone(v.axes), arm)}
-	for _, c := range v.columns {
-		table.Header = append(table.Header, analysis.StatisticName(c.metric, c.statistic)+Interval(v.result.Confidence))
-	}
-	return table
-}
-
 func (v *view) axisValues(parameters map[string]string) []string {
 	var out []string
 	for _, axis := range v.axes {
 		out = append(out, parameters[axis])
 	}
 	return out
-}
-
-func (v *view) comparisons(out *document) {
-	if len(v.result.Ratios) == 0 {
-		return
-	}
-	out.heading("Candidate over baseline")
-	table := v.perArm("candidate")
-	v.rows(func(cells []string, r row) {
-		if r.arm == v.baseline {
-			return
-		}
-		for _, c := range v.columns {
-			if result, ok := v.ratios[r.of(c.metric, c.statistic)]; ok {
-				cells = append(cells, analysis.Describe(&result.Estimate))
-			} else {
-				cells = append(cells, "")
-			}
-		}
-		table.add(cells...)
-	})
-	out.table(table)
 }
 
 func (v *view) phases(out *document) {
@@ -244,12 +187,13 @@ func (v *view) phases(out *document) {
 	out.section("Phases", table)
 }
 
-func (v *view) predictions(out *document) {
-	table := Table{Header: []string{"point", "candidate", "metric", "predicted", "measured" + Interval(v.result.Confidence), "message"}}
-	for _, p := range v.result.Predicted {
+// Predictions tabulates the predicted ratios beside the measured ones.
+func Predictions(result *analysis.Analysis) Table {
+	table := Table{Header: []string{"point", "candidate", "metric", "predicted", "measured" + Interval(result.Confidence), "message"}}
+	for _, p := range result.Predicted {
 		table.add(p.Point, p.Candidate, p.Metric, quantity.Format(p.Predicted, quantity.Times), analysis.Describe(p.Measured), p.Message)
 	}
-	out.section("Predictions", table)
+	return table
 }
 
 func (v *view) trials(out *document) {

@@ -5,10 +5,12 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/search"
 )
 
@@ -72,6 +74,57 @@ func (v *view) rows(visit func(cells []string, r row)) {
 			}
 		}
 	}
+}
+
+// Results tabulates every point and arm: each statistic with its ratio to the baseline, and the blocks and the ceiling behind them.
+func Results(exp *experiment.Experiment, result *analysis.Analysis) Table {
+	return newView(exp, result).results(true)
+}
+
+// results returns that table, or, unless it is whole, the values without their intervals, blocks and ceilings.
+func (v *view) results(whole bool) Table {
+	table := Table{Header: append(slices.Clone(v.axes), "arm")}
+	confidence := Interval(v.result.Confidence)
+	for _, c := range v.columns {
+		name := analysis.StatisticName(c.metric, c.statistic)
+		if whole {
+			name += confidence
+		}
+		table.Header = append(table.Header, name)
+		if v.baseline != "" {
+			table.Header = append(table.Header, "/"+v.baseline+confidence)
+		}
+	}
+	if whole {
+		table.Header = append(table.Header, "blocks", "share of ceiling")
+	}
+	v.rows(func(cells []string, r row) {
+		blocks, ceiling := 0, ""
+		for _, c := range v.columns {
+			level, ratio := "-", "-"
+			if result, ok := v.levels[r.of(c.metric, c.statistic)]; ok {
+				level = quantity.Format(result.Estimate.Value, result.Estimate.Shown())
+				if whole {
+					level = analysis.Describe(&result.Estimate)
+				}
+				blocks, ceiling = max(blocks, result.Estimate.Blocks), cmp.Or(analysis.DescribeShare(result), ceiling)
+			}
+			if result, ok := v.ratios[r.of(c.metric, c.statistic)]; ok {
+				ratio = analysis.Describe(&result.Estimate)
+			} else if r.arm == v.baseline {
+				ratio = "1"
+			}
+			cells = append(cells, level)
+			if v.baseline != "" {
+				cells = append(cells, ratio)
+			}
+		}
+		if whole {
+			cells = append(cells, strconv.Itoa(blocks), ceiling)
+		}
+		table.add(cells...)
+	})
+	return table
 }
 
 func verdictName(verdict experiment.Verdict) string { return string(cmp.Or(verdict, "no verdict")) }

@@ -24,7 +24,6 @@ func (v *view) search(out *document) {
 		Confidence(v.result.GateConfidence), Escape(strings.Join(constraints, "; ")))
 	answers := Table{Header: []string{"arm", "highest feasible", "lowest infeasible", "first estimate beyond", "binding constraint",
 		first.Metric + " there", "confirmed", "how it ended"}}
-	tried := Table{Header: []string{"arm", first.Axis, "found", "blocks", "found by fresh blocks", "blocks", "constraint"}}
 	for _, result := range v.result.Search {
 		value := "-"
 		if result.Value != nil {
@@ -32,18 +31,26 @@ func (v *view) search(out *document) {
 		}
 		answers.add(result.Arm, or(result.FeasibleMax), or(result.InfeasibleMin), or(result.FirstBreach), or(result.BindingConstraint),
 			value, yes(result.Confirmed), result.Reason)
-		for _, level := range result.Levels {
+	}
+	out.table(answers)
+	out.section("Loads tried", Tried(v.result))
+}
+
+// Tried tabulates the outcomes at every load of a search.
+func Tried(result *analysis.Analysis) Table {
+	var table Table
+	for _, found := range result.Search {
+		table.Header = []string{"arm", found.Axis, "found", "blocks", "found by fresh blocks", "blocks", "constraint"}
+		for _, level := range found.Levels {
 			fresh, blocks := "", ""
 			if level.Fresh != nil {
 				fresh, blocks = string(level.Fresh.Outcome), fmt.Sprintf("%d of %d", level.Fresh.Blocks, level.Fresh.Planned)
 			}
-			tried.add(result.Arm, level.Load, string(level.Probe.Outcome), fmt.Sprintf("%d of %d", level.Probe.Blocks, level.Probe.Planned),
+			table.add(found.Arm, level.Load, string(level.Probe.Outcome), fmt.Sprintf("%d of %d", level.Probe.Blocks, level.Probe.Planned),
 				fresh, blocks, deciding(level))
 		}
 	}
-	out.table(answers)
-	out.heading("Loads tried")
-	out.table(tried)
+	return table
 }
 
 // answerLine formats the answer for one arm.
@@ -84,13 +91,4 @@ func yes(value bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-// SearchCells returns the outcome at a load, the outcome of fresh blocks, and the binding constraint.
-func SearchCells(level search.Level) []string {
-	cells := []string{string(level.Probe.Outcome), "", deciding(level)}
-	if level.Fresh != nil {
-		cells[1] = string(level.Fresh.Outcome)
-	}
-	return cells
 }

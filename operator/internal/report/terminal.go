@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -14,7 +13,6 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/quantity"
 )
 
 // colours are the terminal colours of verdicts.
@@ -32,32 +30,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 	file, ok := w.(*os.File)
 	colour := ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
 
-	header := append(slices.Clone(v.axes), "arm")
-	for _, c := range v.columns {
-		header = append(header, analysis.StatisticName(c.metric, c.statistic))
-		if v.baseline != "" {
-			header = append(header, "/"+v.baseline+Interval(analyzed.Confidence))
-		}
-	}
-	rows := [][]string{header}
-	v.rows(func(cells []string, r row) {
-		for _, c := range v.columns {
-			level, ratio := "-", "-"
-			if result, ok := v.levels[r.of(c.metric, c.statistic)]; ok {
-				level = quantity.Format(result.Estimate.Value, result.Estimate.Shown())
-			}
-			if result, ok := v.ratios[r.of(c.metric, c.statistic)]; ok {
-				ratio = analysis.Describe(&result.Estimate)
-			} else if r.arm == v.baseline {
-				ratio = "1"
-			}
-			cells = append(cells, level)
-			if v.baseline != "" {
-				cells = append(cells, ratio)
-			}
-		}
-		rows = append(rows, cells)
-	})
+	table := v.results(false)
 	var out strings.Builder
 	line := func(format string, args ...any) {
 		for _, part := range Wrap(Printable(fmt.Sprintf(format, args...)), width) {
@@ -68,7 +41,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 	if v.baseline != "" {
 		together = 2
 	}
-	for _, row := range Columns(rows, len(v.axes)+1, together, width) {
+	for _, row := range Columns(append([][]string{table.Header}, table.Rows...), len(v.axes)+1, together, width) {
 		out.WriteString(row + "\n")
 	}
 	out.WriteByte('\n')

@@ -4,6 +4,8 @@ package suggest
 import (
 	"slices"
 	"strings"
+
+	"github.com/hbollon/go-edlib"
 )
 
 // mostMeant is the largest number of suggestions.
@@ -39,7 +41,8 @@ func Meant(word string, known []string) string {
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// Nearest returns the known words with the smallest edit distance to word, ignoring case, if it is at most a third of the length of word.
+// Nearest returns the known words with the smallest edit distance to word (insertions, deletions, replacements and swaps of neighbours),
+// ignoring case, if it is at most a third of the length of word.
 // For a word of three letters or more, the known words that begin or end with it are near as well.
 func Nearest(word string, known []string) []string {
 	if len(word) > mostLetters {
@@ -53,7 +56,7 @@ func Nearest(word string, known []string) []string {
 			continue
 		}
 		lower := strings.ToLower(one)
-		distance := edits(word, lower)
+		distance := edlib.OSADamerauLevenshteinDistance(word, lower)
 		if len(word) > 2 && (strings.HasPrefix(lower, word) || strings.HasSuffix(lower, word)) {
 			distance = min(distance, 1) // The word is incomplete, such as lower for LowerIsBetter.
 		}
@@ -66,31 +69,4 @@ func Nearest(word string, known []string) []string {
 		near = append(near, one)
 	}
 	return near[:min(mostMeant, len(near))]
-}
-
-// edits is the Damerau-Levenshtein distance of adjacent swaps (optimal string alignment): the insertions, deletions, replacements and
-// swaps of neighbours that make one word of the other.
-func edits(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	rows := make([][]int, len(x)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(y)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			replaced := rows[i-1][j-1]
-			if x[i-1] != y[j-1] {
-				replaced++
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, replaced)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(x)][len(y)]
 }

@@ -83,25 +83,9 @@ func (o *realOptions) onCluster(ctx context.Context, row *calibrate.RealTally, r
 	return out, nil
 }
 
-// kubectl runs kubectl in the calibration's namespace, with an optional object as standard input.
+// kubectl runs kubectl in the calibration's namespace.
 func (o *realOptions) kubectl(ctx context.Context, object any, out io.Writer, arguments ...string) error {
-	command := exec.CommandContext(ctx, "kubectl", append([]string{"--namespace", o.namespace}, arguments...)...)
-	if object != nil {
-		raw, err := json.Marshal(object)
-		if err != nil {
-			return err
-		}
-		command.Stdin = bytes.NewReader(raw)
-	}
-	var output bytes.Buffer
-	command.Stdout, command.Stderr = &output, &output
-	if out != nil {
-		command.Stdout = out
-	}
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err, bytes.TrimSpace(output.Bytes()))
-	}
-	return nil
+	return kubectl(ctx, o.namespace, object, out, arguments...)
 }
 
 func (o *realOptions) assay(ctx context.Context, arguments ...string) ([]byte, error) {
@@ -127,32 +111,15 @@ func readAttempts(raw []byte) ([]record.Attempt, error) {
 
 // neighbourPod is a typical neighbour on a cluster, a pod without exclusive CPUs.
 func (o *realOptions) neighbourPod(kind, name string) *corev1.Pod {
-	return &corev1.Pod{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), FSGroup: ptr.To[int64](65532),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Containers: []corev1.Container{{
-				Name: "neighbour", Image: o.image,
-				Command: []string{
-					"/assay-neighbour", "--kind", kind, "--rest", strconv.Itoa(int(neighbourRests.Seconds())), "--seconds", strconv.Itoa(neighbourWorks),
-					"--rounds", "1000", "--bytes", strconv.Itoa(64 << 20), "--folder", "/scratch",
-				},
-				Resources: corev1.ResourceRequirements{
-					Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
-					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
-				},
-				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false),
-					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-				VolumeMounts: []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}},
-			}},
-			Volumes: []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-		},
-	}
+	pod := restrictedPod(name, o.image, corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+	}, "/assay-neighbour", "--kind", kind, "--rest", strconv.Itoa(int(neighbourRests.Seconds())), "--seconds", strconv.Itoa(neighbourWorks),
+		"--rounds", "1000", "--bytes", strconv.Itoa(64<<20), "--folder", "/scratch")
+	pod.Spec.SecurityContext.FSGroup = ptr.To[int64](65532)
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	return pod
 }
 
 // spans parses a neighbour's log into active spans. A span in progress counts from the end of the last pause.

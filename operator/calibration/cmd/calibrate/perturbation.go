@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -17,15 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/remotecommand"
-	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/calibration/calibrate"
 	"assay.dev/assay/operator/internal/analysis/stats"
@@ -76,17 +66,9 @@ func (p perturbation) measure(ctx context.Context, log io.Writer) (calibrate.Fig
 		return calibrate.Figure{}, errors.New(
 			"--blocks, --pairs: at least 3 blocks are needed for an interval, and 2 pairs because the first one is a warm-up")
 	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
-	if err != nil {
-		return calibrate.Figure{}, fmt.Errorf("kubeconfig: %w", err)
-	}
-	clients, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return calibrate.Figure{}, err
-	}
 	var logs []float64
 	for i := range p.blocks {
-		middle, err := p.block(ctx, config, clients, i)
+		middle, err := p.block(ctx, i)
 		if err != nil {
 			return calibrate.Figure{}, fmt.Errorf("block %d: %w", i, err)
 		}
@@ -97,19 +79,28 @@ func (p perturbation) measure(ctx context.Context, log io.Writer) (calibrate.Fig
 }
 
 // block returns the median log ratio of pod to host over the pairs of one pod. The median is robust against single disturbed processes.
-func (p perturbation) block(ctx context.Context, config *rest.Config, clients kubernetes.Interface, number int) (float64, error) {
-	pod, err := p.start(ctx, clients, number)
-	if err != nil {
+func (p perturbation) block(ctx context.Context, number int) (_ float64, err error) {
+	resources := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("512Mi")}
+	// The sleep exceeds the lifetime of the pod.
+	pod := restrictedPod(fmt.Sprintf("assay-perturbation-%d-%d", time.Now().UnixMilli(), number), p.image,
+		corev1.ResourceRequirements{Requests: resources, Limits: resources},
+		"/assay-neighbour", "--kind", "cpu", "--seconds", "1", "--rest", "3600")
+	pod.Spec.Tolerations = []corev1.Toleration{{Key: "assay.dev/leased", Operator: corev1.TolerationOpExists}}
+	if err := kubectl(ctx, p.namespace, pod, nil, "create", "-f", "-"); err != nil {
 		return 0, err
 	}
 	defer func() {
-		_ = clients.CoreV1().Pods(p.namespace).Delete(context.WithoutCancel(ctx), pod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		ctx := context.WithoutCancel(ctx)
+		err = errors.Join(err, kubectl(ctx, p.namespace, nil, nil, "delete", "pod", pod.Name, "--grace-period=0", "--force"))
 	}()
+	if err := kubectl(ctx, p.namespace, nil, nil, "wait", "pod/"+pod.Name, "--for=condition=Ready", "--timeout=2m"); err != nil {
+		return 0, err
+	}
 	var logs []float64
 	for pair := range p.pairs {
 		var inside, outside float64
 		turns := []func() error{
-			func() (err error) { inside, err = p.inPod(ctx, config, clients, pod); return },
+			func() (err error) { inside, err = p.inPod(ctx, pod.Name); return },
 			func() (err error) { outside, err = p.onHost(ctx); return },
 		}
 		// Alternate the order, so that drift does not favour one side.
@@ -150,71 +141,12 @@ func (p perturbation) onHost(ctx context.Context) (float64, error) {
 	return kernelTime(raw)
 }
 
-// start creates a waiting pod configured like a block's, and returns its name once it runs.
-func (p perturbation) start(ctx context.Context, clients kubernetes.Interface, number int) (string, error) {
-	pods := clients.CoreV1().Pods(p.namespace)
-	resources := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("512Mi")}
-	pod, err := pods.Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: fmt.Sprintf("assay-perturbation-%d-", number)},
-		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
-			Tolerations: []corev1.Toleration{{Key: "assay.dev/leased", Operator: corev1.TolerationOpExists}},
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Containers: []corev1.Container{{
-				// The sleep exceeds the lifetime of the pod.
-				Name: "main", Image: p.image, Command: []string{"/assay-neighbour", "--kind", "cpu", "--seconds", "1", "--rest", "3600"},
-				Resources: corev1.ResourceRequirements{Requests: resources, Limits: resources},
-				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false),
-					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-			}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return "", fmt.Errorf("create pod: %w", err)
-	}
-	return pod.Name, running(ctx, clients, p.namespace, pod.Name)
-}
-
 // inPod runs the program as a process of the pod's container, as assay-runner does with trials.
-func (p perturbation) inPod(ctx context.Context, config *rest.Config, clients kubernetes.Interface, pod string) (float64, error) {
-	request := clients.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.namespace).Name(pod).
-		SubResource("exec").VersionedParams(&corev1.PodExecOptions{
-		Container: "main", Command: append([]string{"/" + filepath.Base(p.program)}, p.arguments...), Stdout: true, Stderr: true,
-	}, scheme.ParameterCodec)
-	executor, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, request.URL())
-	if err != nil {
+func (p perturbation) inPod(ctx context.Context, pod string) (float64, error) {
+	var out bytes.Buffer
+	if err := kubectl(ctx, p.namespace, nil, &out,
+		append([]string{"exec", pod, "--container=main", "--", "/" + filepath.Base(p.program)}, p.arguments...)...); err != nil {
 		return 0, err
 	}
-	var stdout, stderr bytes.Buffer
-	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr}); err != nil {
-		return 0, fmt.Errorf("%s in pod %s: %w: %s", p.program, pod, err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return kernelTime(stdout.Bytes())
-}
-
-// running waits until a pod runs.
-func running(ctx context.Context, clients kubernetes.Interface, namespace, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	events, err := clients.CoreV1().Pods(namespace).Watch(ctx,
-		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
-	if err != nil {
-		return fmt.Errorf("watch pod %s: %w", name, err)
-	}
-	defer events.Stop()
-	for event := range events.ResultChan() {
-		pod, ok := event.Object.(*corev1.Pod)
-		switch {
-		case !ok || event.Type == watch.Deleted:
-			return fmt.Errorf("pod %s was deleted", name)
-		case pod.Status.Phase == corev1.PodRunning:
-			return nil
-		case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
-			return fmt.Errorf("pod %s ended: %s %s", name, pod.Status.Reason, pod.Status.Message)
-		}
-	}
-	return fmt.Errorf("pod %s did not run within two minutes", name)
+	return kernelTime(out.Bytes())
 }

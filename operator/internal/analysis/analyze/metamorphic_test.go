@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/test/analyzed"
-
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -17,6 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/test/analyzed"
 )
 
 // anyScenario is a machine with a random subset of the effects that the method allows for.
@@ -67,6 +66,7 @@ func anyRun(t *testing.T, random *rand.Rand, unit string) *analyzed.Run {
 // A verdict depends on the measurements alone. The names of arms and nodes, the date and the unit do not change it, and exchanging the
 // baseline with the candidate inverts it.
 func TestVerdict_InvariantUnderNamesUnitsAndDates(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(61, 67))
 	same := func(x float64) float64 { return x }
 	type change = func(exp *experiment.Experiment, wave *record.Wave, a *record.Attempt)

@@ -778,7 +778,7 @@ func (b *bisection) print(answer *bisect.Answer) error {
 		}
 		cli.PrintLine(out, "  %s times the previous level, probability %s\n", quantity.Plain(c.Ratio, 4), quantity.Decimals(c.Probability, 3))
 		if c.Fresh != nil {
-			ratio := history.ViewEstimate((*series.Estimate)(c.Fresh))
+			ratio := history.ViewEstimate(c.Fresh)
 			cli.PrintLine(out, "  %s of %s, in %d fresh blocks\n", ratio.Text(), short(c.After), ratio.Blocks)
 		}
 	}

@@ -50,7 +50,7 @@ const (
 
 func searchKey(change string) string { return "searches/" + change + ".json" }
 
-func seriesKey(key series.Key) string { return seriesPrefix + key.ID() + ".parquet" }
+func seriesKey(key series.Key) string { return seriesPrefix + key.ID() + ".jsonl.zst" }
 
 // Archive is the history of one project.
 type Archive struct{ store store.Store }

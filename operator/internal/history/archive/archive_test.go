@@ -404,7 +404,7 @@ func (f *full) Page(_ context.Context, _, after string) (keys []string, more boo
 		}
 	}
 	for i := range 1000 {
-		keys = append(keys, fmt.Sprintf("%s%09d.parquet", f.of, from+i+1))
+		keys = append(keys, fmt.Sprintf("%s%09d.jsonl.zst", f.of, from+i+1))
 	}
 	return keys, from+1000 < f.most, nil
 }

@@ -38,17 +38,9 @@ type Search struct {
 
 // Fresh compares two revisions within the blocks of one wave.
 type Fresh struct {
-	After int   `json:"after"`
-	At    int   `json:"at"`
-	Ratio Ratio `json:"ratio"`
-}
-
-// Ratio is an estimate of a series in machine-readable form.
-type Ratio struct {
-	LogRatio float64 `json:"logRatio"`
-	SE       float64 `json:"se"`
-	DF       float64 `json:"df"`
-	Blocks   int     `json:"blocks"`
+	After int             `json:"after"`
+	At    int             `json:"at"`
+	Ratio series.Estimate `json:"ratio"`
 }
 
 // Defaults returns the default number of blocks and waves and the default certainty. The rehearsals measure error rates with the same
@@ -192,7 +184,7 @@ func (s *Search) Add(ran Ran) error {
 	for _, c := range s.Next().Culprits {
 		over, under := []string{Arm(c.At)}, []string{Arm(c.After)}
 		if ratio, err := points.Difference(ran.Experiment, ran.Analysis, s.Key, over, under); err == nil {
-			s.Fresh = append(s.Fresh, Fresh{c.After, c.At, Ratio(ratio)})
+			s.Fresh = append(s.Fresh, Fresh{c.After, c.At, ratio})
 		}
 	}
 	return nil
@@ -278,7 +270,7 @@ type Culprit struct {
 	// Ratio is the level after the change over the level before it, estimated from all adjacent revisions of the last wave.
 	Ratio float64 `json:"ratio"`
 	// Fresh is At over After in the same blocks. It is independent of the decisions of the search; nil if it has no interval.
-	Fresh *Ratio `json:"fresh,omitempty"`
+	Fresh *series.Estimate `json:"fresh,omitempty"`
 }
 
 // Skipped is a revision that could not be measured.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -301,6 +302,7 @@ func quantityOf(key series.Key) contrast.Quantity {
 // checks that for the deciding difference.
 func Apart(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
 	compared, err := contrast.Of(found, exp, quantityOf(key), over, under)
+	compared.SE = min(compared.SE, math.MaxFloat64) // JSON has no infinity; a record with either is unusable.
 	return series.Estimate(compared), err
 }
 

@@ -118,7 +118,7 @@ func TestRefresh_AppliesThePolicyOfTheNamespace(t *testing.T) {
 		"an unreadable book prevents retention, with an early retry": {map[string]series.Retention{"team": few}, nil,
 			func(r *retained) { r.spoil("history/team/changes.json") }, map[string][]int64{"team": numbers(1, 40)}, retainAgain},
 		"an unreadable history does not affect others": {map[string]series.Retention{"team": few, "other": few}, nil,
-			func(r *retained) { r.spoil("history/other/series/x.parquet") },
+			func(r *retained) { r.spoil("history/other/series/x.jsonl.zst") },
 			map[string][]int64{"team": append([]int64{1, 20}, numbers(30, 40)...), "other": numbers(1, 40)}, retainAgain},
 		"an unreachable store is retried soon": {map[string]series.Retention{"team": few}, nil, func(r *retained) {
 			r.retainer.Store = &awayStore{r.store, "history/"}

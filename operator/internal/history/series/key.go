@@ -13,16 +13,16 @@ import (
 // key, because a series outlives each of them.
 type Key struct {
 	// Project is the namespace of the runs, or the folder of a checkout.
-	Project string `parquet:"project,dict"`
+	Project string
 	// Benchmark is the name of the run's template or of the schedule's inline workload.
-	Benchmark string `parquet:"benchmark,dict"`
+	Benchmark string
 	// Arm names the variant of the workload if a schedule has several; otherwise empty.
-	Arm string `parquet:"arm,dict"`
+	Arm string
 	// Point is the combination of the sweep's values, "batchSize=8"; empty without a sweep.
-	Point string `parquet:"point,dict"`
+	Point string
 	// Metric and Statistic are those of the gate: "latency" and "median".
-	Metric    string `parquet:"metric,dict"`
-	Statistic string `parquet:"statistic,dict"`
+	Metric    string
+	Statistic string
 }
 
 // Check returns an error if a field of the key is missing.

@@ -23,10 +23,11 @@ const (
 
 // Estimate is a log ratio with its precision.
 type Estimate struct {
-	LogRatio float64
+	LogRatio float64 `json:"logRatio"`
 	// SE is the standard error, and DF its degrees of freedom.
-	SE, DF float64
-	Blocks int
+	SE     float64 `json:"se"`
+	DF     float64 `json:"df"`
+	Blocks int     `json:"blocks"`
 }
 
 // Ratio converts a log ratio. It is limited to the largest finite number, because JSON has no infinity.
@@ -58,30 +59,33 @@ func (e Estimate) Check() error {
 
 // Record is the contribution of one run to a series. Records are immutable, and a series can be rebuilt from them in any order.
 type Record struct {
-	Kind Kind
+	Kind Kind `json:"kind"`
 	// ID is the identity of the run. Of several records with one ID, one counts.
-	ID string
+	ID string `json:"id"`
 	// Analysis is the revision of the evidence. A run that is analyzed again has the same ID and the next number.
-	Analysis int64
+	Analysis int64 `json:"analysis"`
 	// Schedule that started the run, and the sequence number that orders the series. Time does not, because clocks jump.
-	Schedule string
-	Sequence int64
-	At       time.Time
+	Schedule string    `json:"schedule"`
+	Sequence int64     `json:"sequence"`
+	At       time.Time `json:"at"`
 
 	// Head is the measured revision, Image the digest of its image, and Anchor the reference revision.
-	Head, Image, Anchor string
+	Head   string `json:"head,omitzero"`
+	Image  string `json:"image,omitzero"`
+	Anchor string `json:"anchor,omitzero"`
 	// Ratio is head over anchor; for a bridge, the new anchor (Head) over the old one (Anchor). Zero for a gap.
-	Ratio Estimate
+	Ratio Estimate `json:"ratio,omitzero"`
 	// Predecessor is the revision measured before head, in the same blocks, and Step is head over it; nil without one.
-	Predecessor string
-	Step        *Estimate
+	Predecessor string    `json:"predecessor,omitzero"`
+	Step        *Estimate `json:"step,omitzero"`
 
 	// Machine is the fingerprint of the machine, and Workload the digest of template, parameters and design.
-	Machine, Workload string
+	Machine  string `json:"machine,omitzero"`
+	Workload string `json:"workload,omitzero"`
 	// Ledger is the URL of the evidence.
-	Ledger string
+	Ledger string `json:"ledger,omitzero"`
 	// Reason of a gap.
-	Reason string
+	Reason string `json:"reason,omitzero"`
 }
 
 // MostSequence is the highest sequence number, limited by the length of a run's name.

@@ -12,7 +12,6 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	summary "assay.dev/assay/operator/internal/report"
 )
@@ -50,7 +49,6 @@ var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 	"confidence": summary.Confidence,
 	"describe":   analysis.Describe,
 	"feasible":   summary.Feasible,
-	"times":      func(ratio float64) string { return quantity.Format(ratio, quantity.Times) },
 }).ParseFS(files, "page.html.tmpl"))
 
 // Render renders the report of an analysis. The plots of single trials need the evidence.

@@ -35,7 +35,7 @@ type report struct {
 	SeriesSays, SeriesNote       string
 	Series                       summary.Table
 	Own                          []summary.OwnTable
-	Results                      summary.Table
+	Results, Predicted           summary.Table
 	Excluded                     []analysis.Exclusion
 	MoreExcluded                 string
 	Processes                    summary.Table
@@ -114,13 +114,16 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 	r.Curves, r.Ratios = b.curves(), b.ratioCurves()
 	r.Pairs, r.Distributions = b.pairs(), b.distributions()
 	r.Phases, r.PhaseKeys = b.phases()
-	b.search(r)
+	if len(result.Search) > 0 {
+		r.Axis, r.Maximized = result.Search[0].Axis, result.Search[0].Metric
+	}
+	r.Loads, r.Predicted = summary.Tried(result), summary.Predictions(result)
 	r.Controls, r.Screening, r.ArmNoise = summary.Controls(result), summary.Screening(result), summary.ArmNoise(result)
 	r.TwiceSays, r.Twice = summary.Twice(result)
 	r.SeriesSays, r.Series = summary.Series(result)
 	r.SeriesNote = summary.SeriesNote
 	r.Own = summary.OwnTables(exp, result)
-	r.Results = b.results()
+	r.Results = summary.Results(exp, result)
 	r.Excluded = result.Excluded[:min(shownExclusions, len(result.Excluded))]
 	r.MoreExcluded = summary.MoreExcluded(result, shownExclusions)
 	r.Processes, r.ProcessesNote = summary.Processes(result), summary.ProcessesNote

@@ -1,7 +1,6 @@
 package html
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
-	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
@@ -150,43 +148,4 @@ func (b *builder) phases() (panels, []key) {
 		keys = append(keys, key{name, chart.Legend(i), chart.Class(i)})
 	}
 	return plots, keys
-}
-
-// results is the whole table: every point and arm with every statistic.
-func (b *builder) results() summary.Table {
-	var columns []analysis.Figure
-	for _, r := range b.result.Arms {
-		if c := (analysis.Figure{Metric: r.Metric, Statistic: r.Statistic}); !slices.Contains(columns, c) {
-			columns = append(columns, c)
-		}
-	}
-	out := summary.Table{Header: []string{"point", "arm"}}
-	for _, c := range columns {
-		confidence := summary.Interval(b.result.Confidence)
-		out.Header = append(out.Header, analysis.StatisticName(c.Metric, c.Statistic)+confidence, "over "+b.baseline()+confidence)
-	}
-	out.Header = append(out.Header, "blocks", "share of ceiling")
-	for _, point := range b.exp.Points {
-		for _, arm := range b.exp.Arms {
-			row, blocks, ceiling := []string{point.Key, arm.Name}, 0, ""
-			measured := false
-			for _, c := range columns {
-				c.Point, c.Arm = point.Key, arm.Name
-				level, ratio := "", ""
-				if r := b.levels[c]; r != nil {
-					measured = true
-					level, blocks = analysis.Describe(&r.Estimate), max(blocks, r.Estimate.Blocks)
-					ceiling = cmp.Or(analysis.DescribeShare(r), ceiling)
-				}
-				if r := b.ratios[c]; r != nil {
-					ratio = analysis.Describe(&r.Estimate)
-				}
-				row = append(row, level, ratio)
-			}
-			if measured || b.exp.Plan.Search == nil {
-				out.Rows = append(out.Rows, append(row, fmt.Sprint(blocks), ceiling))
-			}
-		}
-	}
-	return out
 }

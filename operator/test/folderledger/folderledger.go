@@ -1,4 +1,5 @@
-package analyze_test
+// Package folderledger simulates a run whose ledger is a folder, for tests that spoil its objects.
+package folderledger
 
 import (
 	"bytes"
@@ -7,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -20,7 +22,7 @@ import (
 )
 
 // Edit changes the experiment, and the digest that names it everywhere.
-func (l *folderLedger) Edit(from, to string) {
+func (l *Ledger) Edit(from, to string) {
 	l.Replace("experiment.json", from, to)
 	var frozen struct{ Digest string }
 	raw := l.Read("experiment.json")
@@ -50,7 +52,7 @@ func (l *folderLedger) Edit(from, to string) {
 }
 
 // ByHand removes the optional fields from the experiment, as in a ledger written by hand.
-func (l *folderLedger) ByHand() {
+func (l *Ledger) ByHand() {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(l.Read(ledger.ExperimentKey), &fields); err != nil {
 		l.T.Fatal(err)
@@ -66,7 +68,7 @@ func (l *folderLedger) ByHand() {
 }
 
 // Open reads the experiment as assay analyze does.
-func (l *folderLedger) Open() (store.Store, error) {
+func (l *Ledger) Open() (store.Store, error) {
 	store, err := store.Open(context.Background(), store.FolderURL(l.Folder), store.Options{})
 	if err != nil {
 		l.T.Fatal(err)
@@ -75,40 +77,60 @@ func (l *folderLedger) Open() (store.Store, error) {
 	return store, err
 }
 
-// folderLedger is a simulated run in a folder, ready to be spoilt.
-type folderLedger struct {
+// Ledger is a simulated run in a folder, ready to be spoilt.
+type Ledger struct {
 	T      *testing.T
 	Folder string
 }
 
-func newFolderLedger(t *testing.T) *folderLedger {
+// sound has the objects of New, which every test copies into its own folder.
+var sound = sync.OnceValues(func() (map[string][]byte, error) { return simulate(4, fixture.GainAt8("1.5")) })
+
+// New returns a ledger of four blocks with one gate on a gain.
+func New(t *testing.T) *Ledger {
 	t.Helper()
-	return folderLedgerOf(t, 4, fixture.GainAt8("1.5"))
+	return write(t)(sound())
 }
 
-func folderLedgerOf(t *testing.T, blocks int, asked ...assayv1alpha1.Gate) *folderLedger {
+// Of returns a ledger with a number of blocks and the given gates. Without blocks it has the experiment alone.
+func Of(t *testing.T, blocks int, asked ...assayv1alpha1.Gate) *Ledger {
 	t.Helper()
+	return write(t)(simulate(blocks, asked...))
+}
+
+func simulate(blocks int, asked ...assayv1alpha1.Gate) (map[string][]byte, error) {
 	exp, err := fixture.ScanExperiment(fixture.WithGates(asked...))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
+	}
+	if blocks == 0 {
+		return fixture.Objects(exp, nil, nil)
 	}
 	wave, err := fixture.Wave(exp, 0, 0, blocks)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	attempts := fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.ScanSeconds}.Run(exp, wave)
-	objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &folderLedger{t, t.TempDir()}
-	for key, data := range objects {
-		l.Write(key, data)
-	}
-	return l
+	return fixture.Objects(exp, []*record.Wave{wave}, attempts)
 }
 
-func (l *folderLedger) Write(key string, data []byte) {
+func write(t *testing.T) func(objects map[string][]byte, err error) *Ledger {
+	t.Helper()
+	return func(objects map[string][]byte, err error) *Ledger {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &Ledger{t, t.TempDir()}
+		for key, data := range objects {
+			l.Write(key, data)
+		}
+		return l
+	}
+}
+
+// Write writes an object.
+func (l *Ledger) Write(key string, data []byte) {
 	path := filepath.Join(l.Folder, filepath.FromSlash(key))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		l.T.Fatal(err)
@@ -118,7 +140,8 @@ func (l *folderLedger) Write(key string, data []byte) {
 	}
 }
 
-func (l *folderLedger) Read(key string) []byte {
+// Read returns the content of an object.
+func (l *Ledger) Read(key string) []byte {
 	data, err := os.ReadFile(filepath.Join(l.Folder, filepath.FromSlash(key)))
 	if err != nil {
 		l.T.Fatal(err)
@@ -126,14 +149,15 @@ func (l *folderLedger) Read(key string) []byte {
 	return data
 }
 
-func (l *folderLedger) Remove(key string) {
+// Remove removes an object.
+func (l *Ledger) Remove(key string) {
 	if err := os.Remove(filepath.Join(l.Folder, filepath.FromSlash(key))); err != nil {
 		l.T.Fatal(err)
 	}
 }
 
 // Replace changes a text in an object; the text must be there.
-func (l *folderLedger) Replace(key, from, to string) {
+func (l *Ledger) Replace(key, from, to string) {
 	data := l.Read(key)
 	if !bytes.Contains(data, []byte(from)) {
 		l.T.Fatalf("%s has no %q", key, from)
@@ -142,7 +166,7 @@ func (l *folderLedger) Replace(key, from, to string) {
 }
 
 // Analyze judges the ledger, and leaves the seal as assay analyze --write does.
-func (l *folderLedger) Analyze() *analysis.Analysis {
+func (l *Ledger) Analyze() *analysis.Analysis {
 	ctx := context.Background()
 	store, err := store.Open(ctx, store.FolderURL(l.Folder), store.Options{})
 	if err != nil {
@@ -161,7 +185,7 @@ func (l *folderLedger) Analyze() *analysis.Analysis {
 }
 
 // Attempts are the keys of the measured trials.
-func (l *folderLedger) Attempts() []string {
+func (l *Ledger) Attempts() []string {
 	paths, err := filepath.Glob(filepath.Join(l.Folder, "attempts", "*", "*", "*-s*.json"))
 	if err != nil {
 		l.T.Fatal(err)

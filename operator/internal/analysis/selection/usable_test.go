@@ -1,19 +1,20 @@
-package analyze_test
+package selection_test
 
 import (
+	"strings"
 	"testing"
-
-	"assay.dev/assay/operator/test/analyzed"
 
 	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/test/analyzed"
 )
 
 // A negative value is invalid for a time, and valid for other units.
 func TestNegativeTime_IsInvalid(t *testing.T) {
+	t.Parallel()
 	for unit, want := range map[string]experiment.Verdict{
 		"s": fixture.NoGo, "ms": fixture.NoGo, "milliseconds": fixture.NoGo, "ns/op": fixture.NoGo, "s per query": fixture.NoGo, "degrees": fixture.Go, "degrees/s": fixture.Go,
 	} {
@@ -38,6 +39,7 @@ func TestNegativeTime_IsInvalid(t *testing.T) {
 
 // A time of centuries is no measurement, in any unit and from the program or the runner.
 func TestTimeOfCenturies_IsInvalid(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(a *record.Attempt)
 		want  experiment.Verdict
@@ -58,6 +60,29 @@ func TestTimeOfCenturies_IsInvalid(t *testing.T) {
 			l.EachOf("old", c.spoil)
 			if got := l.Analyze(); got.Verdict != c.want {
 				t.Errorf("%s: %s\nwant %s", got.Verdict, got.Candidates[0].Reason, c.want)
+			}
+		})
+	}
+}
+
+func TestBuilds_UnknownBuildIsForeign(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ build, says string }{
+		"none":      {"", "it does not name the build"},
+		"unknown":   {"b9", `arm "new" has no build "b9"`},
+		"another's": {"b0", "was planned for build"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := analyzed.PairOfBuilds(t, 3, 3, 3, 1, 0.001, func(string, string) float64 { return 0 })
+			for i := range l.Attempts {
+				if a := &l.Attempts[i]; a.Arm == "new" && a.Build == "b1" {
+					a.Build = tc.build
+				}
+			}
+			got := l.Analyze()
+			if len(got.Excluded) != 2 || !strings.Contains(got.Excluded[0].Reason, tc.says) {
+				t.Errorf("excluded %+v", got.Excluded)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package analyze_test
+package selection_test
 
 import (
 	"fmt"
@@ -8,20 +8,25 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/test/analyzed"
-
 	"github.com/google/go-cmp/cmp"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/test/analyzed"
 )
 
 // Clocks of some nodes are up to an hour ahead or behind. Where the keeper has looked for the end of the lease, the verdict is the same
 // as with clocks that agree; so it is where it only measured how far the clock is off.
 func TestClocks_OffsetDoesNotChangeVerdict(t *testing.T) {
-	for seed := range uint64(30) {
+	t.Parallel()
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 6
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 42))
 		run := analyzed.SimulateScan(t, 6, fixture.Machine{Seed: seed, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
 		began := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
@@ -94,6 +99,7 @@ func TestClocks_OffsetDoesNotChangeVerdict(t *testing.T) {
 
 // A block that ran twice counts by the execution that was alone on its node, even if the other one has more trials.
 func TestStaleLease_StaleExecutionDoesNotReplaceAValidOne(t *testing.T) {
+	t.Parallel()
 	run := analyzed.SimulateScan(t, 3, fixture.Machine{Seed: 3, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
 	lease := record.Lease{Node: "node-a", Token: 1}
 	ended := time.Unix(2000, 0)
@@ -118,5 +124,27 @@ func TestStaleLease_StaleExecutionDoesNotReplaceAValidOne(t *testing.T) {
 	got := analyze.Evidence(run.Exp, record.Evidence{Waves: run.Waves, Attempts: run.Attempts, Leases: leases}, 0)
 	if want := 2*24 + 4; got.Trials.Used != want {
 		t.Errorf("%d used, want %d: the four trials of the block that were in time, and none that was late", got.Trials.Used, want)
+	}
+}
+
+// A whole block under a stale lease may have run beside another run, and is not a loss of an arm.
+func TestStaleLease_WholeBlockIsNoLoss(t *testing.T) {
+	t.Parallel()
+	lease, other := record.Lease{Node: "a", Token: 1}, record.Lease{Node: "a", Token: 2}
+	l := analyzed.SimulatePair(t, 0.94, fixture.CombineEdits(fixture.FewBlocks, fixture.AbsoluteGate(assayv1alpha1.AtMost, "1.1")))
+	for i := range l.Waves[0].Blocks {
+		l.Waves[0].Blocks[i].Lease = &lease
+		if i < 2 {
+			l.Waves[0].Blocks[i].Lease = &other
+		}
+	}
+	for i := range l.Attempts {
+		l.Attempts[i].Lease = &lease
+		if fixture.BlockNumber(t, &l.Attempts[i]) < 2 {
+			l.Attempts[i].Lease = &other
+		}
+	}
+	if got := l.AnalyzeLeased(lease); got.Verdict != fixture.Go || got.Trials.Invalid != 8 {
+		t.Errorf("%s: %s; %+v", got.Verdict, got.Candidates[0].Reason, got.Trials)
 	}
 }
