@@ -339,7 +339,11 @@ func TestScrape_ArbitraryAnalysesStayWithinLimits(t *testing.T) {
 	)
 	exp := &experiment.Experiment{}
 	exp.Plan.Metrics = []experiment.Metric{{Name: "latency", Statistic: experiment.StatisticMedian}}
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
 		d := dice{rand.New(rand.NewPCG(seed, 1))}
 		w := newWorld(t, Settings{Runs: runs, SeriesPerRun: perRun}, node("node-a", true), node("node-b", false))
 		for i := range runs {

@@ -78,7 +78,9 @@ func (goneStore) fault(ctx context.Context) error {
 
 func (s goneStore) Get(ctx context.Context, _ string) ([]byte, error) { return nil, s.fault(ctx) }
 
-func (s goneStore) List(ctx context.Context, _ string) ([]string, error) { return nil, s.fault(ctx) }
+func (s goneStore) Page(ctx context.Context, _, _ string) ([]string, bool, error) {
+	return nil, false, s.fault(ctx)
+}
 
 // world is a cluster, a store and the metrics of the leading operator.
 type world struct {

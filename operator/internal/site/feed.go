@@ -32,7 +32,7 @@ func (b *builder) feed(all []*series.Series) ([]byte, error) {
 		if c.State == change.Suspected {
 			continue
 		}
-		last := lastOf(c)
+		last := c.Latest()
 		happened = append(happened, last.At)
 		created := last.At
 		if len(c.History) > 0 {

@@ -243,22 +243,8 @@ func (b *builder) shown(s *series.Series) []*change.Change {
 		}
 	}
 	slices.SortStableFunc(out, func(x, y *change.Change) int {
-		return cmp.Or(lastOf(y).At.Compare(lastOf(x).At), cmp.Compare(x.ID, y.ID))
+		return cmp.Or(y.Latest().At.Compare(x.Latest().At), cmp.Compare(x.ID, y.ID))
 	})
-	return out
-}
-
-// lastOf is the last event of a change, with the acknowledgement.
-func lastOf(c *change.Change) change.Event {
-	var out change.Event
-	for _, e := range c.History {
-		if !e.At.Before(out.At) {
-			out = e
-		}
-	}
-	if c.Acknowledged != nil && c.Acknowledged.At.After(out.At) {
-		out = *c.Acknowledged
-	}
 	return out
 }
 
@@ -277,7 +263,7 @@ func classOf(c *change.Change) string {
 
 // change on a page, which is not linked from itself.
 func (b *builder) change(c *change.Change, on string) changeRow {
-	last := lastOf(c)
+	last := c.Latest()
 	out := changeRow{
 		Change: c, State: report.ChangeWord(c), Class: classOf(c), Runs: report.ChangeRuns(c), When: day(last.At), Who: last.Who,
 		Link: "#change-" + c.ID,

@@ -2,11 +2,16 @@ package store
 
 import "context"
 
-// around wraps a store: do runs every operation, for example with a timeout or with retries. It receives a description of the operation. A
-// listing is one operation per page.
+// Middleware runs an operation of a store, for example with a timeout, with retries or with a measurement of its time. What begins with one
+// of the verbs read, create, replace, update and list, and names the key or the prefix.
+type Middleware func(ctx context.Context, what string, operation func(context.Context) error) error
+
+// Around wraps a store with a middleware. A listing is one operation per page.
+func Around(store Store, do Middleware) Store { return around{store, do} }
+
 type around struct {
 	Store
-	do func(ctx context.Context, what string, operation func(context.Context) error) error
+	do Middleware
 }
 
 func (a around) Get(ctx context.Context, key string) (data []byte, err error) {
@@ -18,11 +23,11 @@ func (a around) Get(ctx context.Context, key string) (data []byte, err error) {
 }
 
 func (a around) Create(ctx context.Context, key string, data []byte) error {
-	return a.do(ctx, "write "+key, func(ctx context.Context) error { return a.Store.Create(ctx, key, data) })
+	return a.do(ctx, "create "+key, func(ctx context.Context) error { return a.Store.Create(ctx, key, data) })
 }
 
 func (a around) Replace(ctx context.Context, key string, data []byte) error {
-	return a.do(ctx, "write "+key, func(ctx context.Context) error { return a.Store.Replace(ctx, key, data) })
+	return a.do(ctx, "replace "+key, func(ctx context.Context) error { return a.Store.Replace(ctx, key, data) })
 }
 
 func (a around) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {

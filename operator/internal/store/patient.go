@@ -17,7 +17,7 @@ type patient struct{ around }
 
 func (p patient) Create(ctx context.Context, key string, data []byte) error {
 	tries := 0
-	return p.do(ctx, "write "+key, func(ctx context.Context) error {
+	return p.do(ctx, "create "+key, func(ctx context.Context) error {
 		if tries++; tries > 1 {
 			return EnsureCreated(ctx, p.Store, key, data)
 		}

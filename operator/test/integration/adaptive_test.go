@@ -78,6 +78,7 @@ func (w *world) runToTheEnd(machine fixture.Machine) ([]record.Wave, assayv1alph
 }
 
 func TestAdaptiveRun_AddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 10, Max: 30}
 		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "2.5%"}
@@ -128,6 +129,7 @@ func TestAdaptiveRun_AddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 
 // The node of a block fails during the block. Of exactly three requested blocks, two are complete.
 func TestInterruptedBlock_IsReplacedBeyondBlocksMax(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 3, Max: 3}
 		// The results of the lost part are unknown, so a gate that requires all trials cannot be decided.
@@ -171,6 +173,7 @@ func adminCreate(w *world) error {
 }
 
 func TestSearch_EndsWithAnswerForEveryArm(t *testing.T) {
+	t.Parallel()
 	capacity := map[string]float64{"loop": 600, "fused-m4r": 1500}
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})
@@ -213,6 +216,7 @@ func TestSearch_EndsWithAnswerForEveryArm(t *testing.T) {
 }
 
 func TestInvalidDesigns_AreRejectedWithFieldAndRemedy(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		edit  func(*assayv1alpha1.BenchmarkRunSpec)
 		texts []string
@@ -253,6 +257,7 @@ func TestInvalidDesigns_AreRejectedWithFieldAndRemedy(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { tc.edit(spec) })
 			w.must(adminCreate(w))
 			w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonInvalidExperiment, tc.texts...)

@@ -62,6 +62,7 @@ func TestAnalysis_TenThousandAttempts(t *testing.T) {
 // TestBlockNames_BeyondFourDigits reads and judges a ledger in which the numbers of blocks become longer than their names ask for, in the
 // middle of a wave. internal/plan plans all 12,000 of such a run.
 func TestBlockNames_BeyondFourDigits(t *testing.T) {
+	t.Parallel()
 	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep, spec.Predictions, spec.Arms, spec.Gates = nil, nil, spec.Arms[:2], spec.Gates[:1]
 		spec.Gates[0].At, spec.Gates[0].Candidate = nil, ""
@@ -174,6 +175,7 @@ func judgeLedger(t *testing.T, url string) {
 }
 
 func TestAnalysis_HandWrittenLedger(t *testing.T) {
+	t.Parallel()
 	folder, err := filepath.Abs(filepath.Join("testdata", "handwritten"))
 	if err != nil {
 		t.Fatal(err)

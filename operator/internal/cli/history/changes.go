@@ -158,10 +158,7 @@ func direction(worse bool) string {
 
 // lastEvent formats the last event of a change.
 func lastEvent(c *change.Change) string {
-	e := c.Last()
-	if c.Acknowledged != nil && c.Acknowledged.At.After(e.At) {
-		e = *c.Acknowledged
-	}
+	e := c.Latest()
 	text := e.At.Format(time.DateOnly) + " " + e.Who
 	if (e.Person || e.To == change.Located) && e.Why != "" {
 		text += ": " + e.Why

@@ -228,6 +228,14 @@ func (c Change) Last() Event {
 	return c.History[len(c.History)-1]
 }
 
+// Latest returns the newest event, the acknowledgement included.
+func (c Change) Latest() Event {
+	if last := c.Last(); c.Acknowledged == nil || !c.Acknowledged.At.After(last.At) {
+		return last
+	}
+	return *c.Acknowledged
+}
+
 // decidedByPerson reports whether a person set the present state.
 func (c Change) decidedByPerson() bool {
 	return c.Last().Person
