@@ -41,7 +41,7 @@ const (
 )
 
 // operator defines one operator. Every other place derives from this table: the enumeration of the API and its documentation (gen),
-// validation (Freeze and Experiment.check), the decision of a gate, the constraints of a search, charts, and the wording of reports. Only
+// validation (Freeze and Parse), the decision of a gate, the constraints of a search, charts, and the wording of reports. Only
 // the operators on outputs and on completion have their decisions in analysis/judge.
 type operator struct {
 	name    Op

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,45 @@ func TestAcceptor_ValidFixturesAreAccepted(t *testing.T) {
 		if !acceptors()[kind].accepts(raw) && !strings.Contains(name, "escape") {
 			t.Errorf("%s is valid and not accepted", name)
 		}
+	}
+}
+
+// An acceptor ignores keywords that it does not know, and would accept too much.
+func TestAcceptor_SchemasHaveKnownKeywords(t *testing.T) {
+	known := strings.Fields("$schema $id $defs $ref title description enumDescriptions contentEncoding type const enum minLength maxLength " +
+		"pattern format minimum exclusiveMinimum maximum items minItems maxItems properties required additionalProperties propertyNames " +
+		"minProperties maxProperties oneOf")
+	var walk func(file string, schema any)
+	walk = func(file string, schema any) {
+		of, ok := schema.(map[string]any)
+		if !ok {
+			return // additionalProperties: false
+		}
+		for keyword, value := range of {
+			switch {
+			case !slices.Contains(known, keyword):
+				t.Errorf("%s has the keyword %s: teach the acceptor to check it", file, keyword)
+			case keyword == "properties" || keyword == "$defs":
+				for _, one := range value.(map[string]any) {
+					walk(file, one)
+				}
+			case keyword == "items" || keyword == "additionalProperties" || keyword == "propertyNames":
+				walk(file, value)
+			case keyword == "format" && value != "date-time":
+				t.Errorf("%s has the format %v: teach the acceptor to check it", file, value)
+			case keyword == "$ref" && of["description"] == nil && len(of) > 1:
+				t.Errorf("%s has keywords beside $ref %s, which the acceptor ignores", file, value)
+			case keyword == "oneOf":
+				for _, one := range value.([]any) {
+					if alternative := one.(map[string]any); len(alternative) != 1 || len(alternative["required"].([]any)) != 1 {
+						t.Errorf("%s has an alternative %v of more than one required member", file, one)
+					}
+				}
+			}
+		}
+	}
+	for _, kind := range kinds {
+		walk(kind, readSchema(kind))
 	}
 }
 
