@@ -403,7 +403,7 @@ func TestSeries_StoreUnreachable(t *testing.T) {
 	h.must("r3-100")
 	whole := h.series()
 	key := whole.Key
-	if err := os.Remove(filepath.Join(h.folder, "series", key.ID()+".parquet")); err != nil {
+	if err := os.Remove(filepath.Join(h.folder, "series", key.ID()+".jsonl.zst")); err != nil {
 		t.Fatal(err)
 	}
 	ledgers := []string{h.ledger(1), h.ledger(3), h.ledger(4)}
