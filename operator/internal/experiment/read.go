@@ -196,7 +196,7 @@ func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, 
 	out := Condition{Metric: name, Statistic: Statistic(statistic), Op: checked, AllowWorse: allowWorse}
 	checkWord(problems, field+".statistic", out.Statistic, append(Statistics(), "")...)
 	metric := p.metric(name)
-	if _, _, has := out.Op.bounds(); !has || out.Op.Timed() && metric == nil {
+	if _, has := out.Op.leastBound(); !has || out.Op.Timed() && metric == nil {
 		return out
 	}
 	unit := ""
