@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,10 @@ func deadPaths(root, page, text string) []string {
 		name := placeholder.ReplaceAllString(match[1], "*")
 		first, _, _ := strings.Cut(name, "/")
 		beside := path.Join(path.Dir(page), name)
+		// Builds write these folders, which git ignores.
+		if slices.Contains([]string{"bin", "out", "dist", "target"}, first) {
+			continue
+		}
 		known := exists(first) || exists(path.Join(path.Dir(page), first))
 		// The table of packages leaves out their common folder.
 		if known && !exists(name) && !exists(beside) && !exists(path.Join("operator", name)) {
