@@ -192,7 +192,8 @@ func TestParse_InvalidHandwrittenExperimentsAreRejected(t *testing.T) {
 		"a gate at no point":                {func(w *written) { w.Spec.Gates[0].At = values{"batchSize": "3"} }, "spec.gates[0].at: no point matches batchSize=3"},
 		"a gate at no axis":                 {func(w *written) { w.Spec.Gates[0].At = values{"rows": "3"} }, `spec.gates[0].at.rows: invalid axis "rows": allowed is batchSize`},
 		"a gate on outputs without parity": {func(w *written) {
-			w.Template.Parity, w.Spec.Gates[0] = "", assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual, Severity: assayv1alpha1.Blocking}
+			w.Template.Parity = ""
+			w.Spec.Gates[0] = assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual, Severity: assayv1alpha1.Blocking}
 		}, "template.parity is missing, and a gate of op ParityEqual compares the outputs of all trials"},
 		"no parity and no gate on outputs":       {func(w *written) { w.Template.Parity = "" }, ""},
 		"a prediction of a missing metric":       {func(w *written) { w.Spec.Predictions[0].Metric = "speed" }, `spec.predictions[0].metric: the template has no metric "speed"`},
