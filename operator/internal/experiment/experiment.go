@@ -17,6 +17,8 @@ const Schema = "assay.dev/experiment/v1alpha1"
 // Experiment is a run and its template as they were when the run was accepted. It is the ledger's experiment.json; nothing
 // that decides the verdict is read from anywhere else.
 type Experiment struct {
+	// Format is that of the ledger. It is not part of the digest, so that conversion to a later format leaves the digest as it is.
+	Format int        `json:"format,omitzero"`
 	Schema string     `json:"schema"`
 	Digest string     `json:"digest"`
 	Run    record.Run `json:"run"`
@@ -56,7 +58,7 @@ func freeze(
 	plan := read(&spec, &template, problems)
 	checkTemplate(&template, problems)
 	checkArms(&spec, problems)
-	frozen := &Experiment{Schema: Schema, Run: run, API: assayv1alpha1.GroupVersion.String(), Plan: *plan}
+	frozen := &Experiment{Format: Format, Schema: Schema, Run: run, API: assayv1alpha1.GroupVersion.String(), Plan: *plan}
 	frozen.Points = expandPoints(&spec, &template, problems)
 	frozen.Cells = expandCells(&spec, &template, frozen.Points, problems)
 	frozen.Arms = withImages(arms(&spec), &spec, &template)

@@ -135,9 +135,7 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 		return value
 	}
 	out.Confidence = confidence("spec.design.confidence", design.Confidence, "0.95")
-	if design.GateConfidence != "" {
-		out.GateConfidence = confidence("spec.design.gateConfidence", design.GateConfidence, "0.995")
-	}
+	out.GateConfidence = confidence("spec.design.gateConfidence", design.GateConfidence, "0.995")
 	if out.GateConfidence > 0 && out.GateConfidence < out.Confidence {
 		problems.add("spec.design.gateConfidence",
 			"value %s is below spec.design.confidence %s: a verdict would rest on less than the results shown beside it; raise it",

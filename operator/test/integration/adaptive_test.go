@@ -102,12 +102,12 @@ func TestAdaptiveRun_AddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 		if i == len(waves)-1 {
 			want = record.Confirm
 		}
-		if wave.Why() != want {
-			t.Errorf("wave %d is to %s, want %s", i, wave.Why(), want)
+		if wave.Purpose != want {
+			t.Errorf("wave %d is to %s, want %s", i, wave.Purpose, want)
 		}
 		for _, block := range wave.Blocks {
 			planned += block.Trials()
-			nodes[wave.Why()][block.Lease.Node] = true
+			nodes[wave.Purpose][block.Lease.Node] = true
 		}
 	}
 	for node := range nodes[record.Confirm] {
@@ -195,8 +195,8 @@ func TestSearch_EndsWithAnswerForEveryArm(t *testing.T) {
 			return 0.004 * math.Pow(rate/capacity[arm], 2)
 		},
 	})
-	if waves[0].Why() != record.Search || waves[len(waves)-1].Why() != record.Confirm {
-		t.Errorf("the first wave is to %s and the last to %s", waves[0].Why(), waves[len(waves)-1].Why())
+	if waves[0].Purpose != record.Search || waves[len(waves)-1].Purpose != record.Confirm {
+		t.Errorf("the first wave is to %s and the last to %s", waves[0].Purpose, waves[len(waves)-1].Purpose)
 	}
 	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonSearchEnded,
 		"breaks latency median at most 4.000 ms")

@@ -158,8 +158,7 @@ func TestMissingWave_GapsAndAlterationsAreReported(t *testing.T) {
 		spoil func(*folderledger.Ledger)
 		says  string // Part of an exclusion or a warning.
 	}{
-		"an absent gateConfidence": {func(l *folderledger.Ledger) { l.ByHand(); l.Edit(`,"gateConfidence":"0.995"`, ``) }, "spec.design.gateConfidence is absent"},
-		"a missing attempt":        {func(l *folderledger.Ledger) { l.Remove(trial) }, "1 missing), first w000-b0001-s00003"},
+		"a missing attempt": {func(l *folderledger.Ledger) { l.Remove(trial) }, "1 missing), first w000-b0001-s00003"},
 		"Succeeded beside an exit code": {
 			func(l *folderledger.Ledger) { l.Replace(trial, `"exitCode":0`, `"exitCode":3`) }, "outcome is Succeeded and exitCode 3",
 		},

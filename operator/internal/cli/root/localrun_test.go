@@ -258,7 +258,7 @@ func TestLocalRun_AdaptiveRunAddsWavesAndConfirms(t *testing.T) {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
 	waves, result := readLocal(t, folder)
-	if len(waves) < 3 || waves[len(waves)-1].Why() != record.Confirm || waves[len(waves)-2].Why() != record.Screen {
+	if len(waves) < 3 || waves[len(waves)-1].Purpose != record.Confirm || waves[len(waves)-2].Purpose != record.Screen {
 		t.Errorf("want at least two screening waves and one that confirms, got %d:\n%s", len(waves), stderr)
 	}
 	seen := map[string]bool{}
