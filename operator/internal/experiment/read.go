@@ -197,7 +197,7 @@ func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, 
 	}
 	checkWord(problems, field+".statistic", out.Statistic, append(Statistics(), "")...)
 	metric := p.metric(name)
-	if _, _, has := out.Op.bounds(); !has || out.Op.Timed() && metric == nil {
+	if _, has := out.Op.leastBound(); !has || out.Op.Timed() && metric == nil {
 		return out
 	}
 	unit := ""

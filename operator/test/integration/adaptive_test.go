@@ -32,21 +32,22 @@ func (w *world) runWaveUnless(number int, machine fixture.Machine, lost func(key
 	w.t.Helper()
 	name := executor.Name(w.run.Name, number)
 	w.until("workflow "+name+" exists", func() error { _, err := w.getWorkflow(name); return err })
-	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	store := w.ledger()
+	exp, err := ledger.ReadExperiment(w.ctx, store)
 	w.must(err)
 	machine.Seed = uint64(number + 1)
 	objects, err := fixture.Objects(exp, nil, machine.Run(exp, w.wave(number)))
 	w.must(err)
 	for key, raw := range objects {
 		if strings.HasPrefix(key, ledger.AttemptsPrefix) && !lost(key) {
-			w.must(w.ledger().Create(w.ctx, key, raw))
+			w.must(store.Create(w.ctx, key, raw))
 		}
 	}
-	evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), number)
+	evidence, err := ledger.ReadEvidence(w.ctx, store, number)
 	w.must(err)
 	raw, err := json.Marshal(analyze.Evidence(exp, evidence, number))
 	w.must(err)
-	w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(number), raw))
+	w.must(store.Replace(w.ctx, ledger.AnalysisKey(number), raw))
 	w.argoSays(name, "Succeeded", "")
 }
 

@@ -227,6 +227,7 @@ func (w *world) argoSays(name, phase, message string) {
 
 // ---- the runner
 
+// ledger returns the ledger of the run. It asks the API server for the run.
 func (w *world) ledger() store.Store { return observe.RunStore(s, w.get()) }
 
 // wave returns the plan that the blocks receive.
@@ -242,8 +243,8 @@ func (w *world) wave(number int) *record.Wave {
 // runBlocks writes the attempts of some blocks of the first wave to the ledger.
 func (w *world) runBlocks(from, to int) {
 	w.t.Helper()
-	wave := w.wave(0)
-	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	wave, store := w.wave(0), w.ledger()
+	exp, err := ledger.ReadExperiment(w.ctx, store)
 	w.must(err)
 	all := *wave
 	all.Blocks = wave.Blocks[from:to]
@@ -259,7 +260,7 @@ func (w *world) runBlocks(from, to int) {
 	w.must(err)
 	for key, raw := range objects {
 		if strings.HasPrefix(key, ledger.AttemptsPrefix) {
-			w.must(w.ledger().Create(w.ctx, key, raw))
+			w.must(store.Create(w.ctx, key, raw))
 		}
 	}
 }
@@ -267,14 +268,15 @@ func (w *world) runBlocks(from, to int) {
 // analyze runs the analysis, in place of the container.
 func (w *world) analyze() {
 	w.t.Helper()
-	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	store := w.ledger()
+	exp, err := ledger.ReadExperiment(w.ctx, store)
 	w.must(err)
-	evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), 0)
+	evidence, err := ledger.ReadEvidence(w.ctx, store, 0)
 	w.must(err)
 	raw, err := json.Marshal(analyze.Evidence(exp, evidence, 0))
 	w.must(err)
-	w.must(w.ledger().Replace(w.ctx, ledger.SealKey(0), selection.Seal(evidence, 0)))
-	w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(0), raw))
+	w.must(store.Replace(w.ctx, ledger.SealKey(0), selection.Seal(evidence, 0)))
+	w.must(store.Replace(w.ctx, ledger.AnalysisKey(0), raw))
 }
 
 // ---- the kubelet and the scheduler
