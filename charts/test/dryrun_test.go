@@ -3,10 +3,8 @@ package chart
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -114,28 +112,5 @@ func TestAPrometheusOperatorThatIsNotThereIsNamed(t *testing.T) {
 	_, err := tryRenderFor(t, variations["a Prometheus Operator"], nil)
 	if err == nil || !strings.Contains(err.Error(), "install a Prometheus Operator first") {
 		t.Errorf("error %v", err)
-	}
-}
-
-// previousValues are the values of the version before, all of them, with the one section under its new name.
-func previousValues(t *testing.T) string {
-	t.Helper()
-	raw, err := os.ReadFile("testdata/values-previous.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tryRender(t, string(raw)); err == nil || !strings.Contains(err.Error(), "minio is called objectStore now") {
-		t.Errorf("the old name is not told: %v", err)
-	}
-	return strings.Replace(string(raw), "\nminio:\n", "\nobjectStore:\n", 1)
-}
-
-// An upgrade with the values of the previous version gives the same objects as one without values, and keeps MinIO's emptyDir.
-func TestTheValuesOfTheVersionBeforeAreTaken(t *testing.T) {
-	got, want := render(t, previousValues(t)).identities(), render(t, `{objectStore: {persistence: {enabled: false}}}`).identities()
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("they make %v\nand the defaults make %v", got, want)
 	}
 }

@@ -14,7 +14,6 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"a region that says more than where":              {`{objectStore: {region: "eu&pathStyle=false"}}`, "/objectStore/region"},
 		"a key that does not exist":                       {`{minoi: {}}`, "minoi"},
 		"a key that does not exist, deeper":               {`{objectStore: {persistance: {}}}`, "persistance"}, //nolint:misspell // Wrong on purpose.
-		"a section that has another name now":             {`{minio: {mode: bundled}}`, "minio is called objectStore now"},
 		"a label of pods that selects them":               {`{podLabels: {app.kubernetes.io/component: x}}`, "/podLabels"},
 		"a variable without a name":                       {`{extraEnv: [{value: x}]}`, "/extraEnv/0"},
 		"an affinity that does not exist":                 {`{scheduling: {affinity: {nodeAfinity: {}}}}`, "/scheduling/affinity"},

@@ -136,6 +136,10 @@ count: ## Lines of code, tests, fixtures, generated and third-party files, and t
 	@cd hack/count && go run . ../..
 
 .PHONY: mutate
-mutate: ## Change a package in many ways and check whether its tests notice: PKG=internal/lease, below operator/ (minutes).
+mutate: ## Change a package in many ways and print the share that its tests detect in short form: PKG=internal/lease (minutes).
 	@test -n "$(PKG)" || { echo 'PKG is not set: name a package below operator/, such as PKG=internal/lease'; exit 2; }
-	@cd operator && $(TOOL) gremlins unleash --workers 1 --timeout-coefficient 60 ./$(PKG)
+	@found=$$(mktemp) && trap 'rm -f "$$found"' EXIT && cd operator && \
+	  GOFLAGS="$${GOFLAGS:-} -short" $(TOOL) gremlins unleash --workers 1 --timeout-coefficient 60 --output "$$found" ./$(PKG) && \
+	  with() { grep -oE "\"status\":\"($$1)\"" "$$found" | wc -l; } && \
+	  awk -v killed="$$(with KILLED)" -v all="$$(with 'KILLED|LIVED|NOT COVERED|TIMED OUT')" 'BEGIN { \
+	    printf "{\"figure\":\"mutants.$(notdir $(PKG))\",\"value\":%.3f,\"unit\":\"ratio\",\"samples\":%d}\n", killed / all, all }'

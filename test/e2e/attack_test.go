@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,24 +28,26 @@ import (
 
 var attackSuite = flag.Bool("attack", false, "with the attacks that are separate tests, and the figure")
 
-// byName are the attacks that take nodes, and tests are the separate tests.
-var (
-	byName = map[string]func(*testing.T){
+// tests are the attacks that are separate tests.
+var tests = map[string]func(*testing.T){
+	"a program reaches another tenant's service": TestAPodOfARunReachesTheStoreAndNothingOfOthers,
+	"a hostile candidate":                        TestAHostileCandidateChangesNothing,
+	"a candidate that ends its block":            TestACandidateThatEndsItsBlockFails,
+	"expressions in parameters":                  TestAParameterValueArrivesVerbatim,
+}
+
+// The short form leaves out the attacks on the API, the store and the limits, which make test tries against an API server and a store
+// without a cluster.
+func TestAttacks(t *testing.T) {
+	block := sync.OnceValue(func() corev1.Pod { return aBlocksPod(t, "attack") })
+	// These take nodes.
+	byName := map[string]func(*testing.T){
 		"metrics without a token":                                          closed("https:assay-operator:metrics", "/metrics"),
 		"Argo's server without a token":                                    closed("http:assay-argo-server:web", "/api/v1/workflows/"+namespace),
-		"a program looks for credentials and rights in its pod":            credentialsOfAProgram,
-		"a program fills the disk of its node":                             fillsTheDisk,
+		"a program looks for credentials and rights in its pod":            func(t *testing.T) { credentialsOfAProgram(t, block()) },
+		"a program fills the disk of its node":                             func(t *testing.T) { fillsTheDisk(t, block()) },
 		"a pod that is not restricted in a namespace that the chart makes": unrestrictedPod,
 	}
-	tests = map[string]func(*testing.T){
-		"a program reaches another tenant's service": TestAPodOfARunReachesTheStoreAndNothingOfOthers,
-		"a hostile candidate":                        TestAHostileCandidateChangesNothing,
-		"a candidate that ends its block":            TestACandidateThatEndsItsBlockFails,
-		"expressions in parameters":                  TestAParameterValueArrivesVerbatim,
-	}
-)
-
-func TestAttacks(t *testing.T) {
 	before := restarts(t)
 	world := &attacks.World{
 		Kube: kube, Config: ctrl.GetConfigOrDie(), System: system, Namespace: namespace, Limited: namespace,
@@ -60,12 +63,14 @@ func TestAttacks(t *testing.T) {
 	try := func(list []attacks.Attack) {
 		succeeded, tried = succeeded+attacks.Run(t, world, list), tried+len(list)
 	}
-	try(attacks.Of(attacks.API))
-	if after := restarts(t); after != before {
-		t.Errorf("the operator was started again: %d times, %d before", after, before)
+	if !testing.Short() {
+		try(attacks.Of(attacks.API))
+		if after := restarts(t); after != before {
+			t.Errorf("the operator was started again: %d times, %d before", after, before)
+		}
+		world.Bucket = bucket(t)
+		try(attacks.Of(attacks.Store))
 	}
-	world.Bucket = bucket(t)
-	try(attacks.Of(attacks.Store))
 	var whole []attacks.Attack
 	for _, a := range attacks.Of(attacks.Cluster) {
 		own := byName[a.Name]
@@ -80,8 +85,10 @@ func TestAttacks(t *testing.T) {
 		}
 	}
 	try(whole)
-	limits(t, `{"namespaces":{"`+namespace+`":`+attacks.Limits+`}}`)
-	try(attacks.Of(attacks.Limited))
+	if !testing.Short() {
+		limits(t, `{"namespaces":{"`+namespace+`":`+attacks.Limits+`}}`)
+		try(attacks.Of(attacks.Limited))
+	}
 	if *attackSuite {
 		t.Log(attacks.Figure(succeeded, tried))
 	}
@@ -195,12 +202,12 @@ func aBlocksPod(t *testing.T, name string) (pod corev1.Pod) {
 }
 
 // fillsTheDisk looks for an unbounded location in a pod, which could fill the node's disk.
-func fillsTheDisk(t *testing.T) {
+func fillsTheDisk(t *testing.T, block corev1.Pod) {
 	var pods corev1.PodList
 	if err := kube.List(t.Context(), &pods, client.InNamespace(system)); err != nil || len(pods.Items) == 0 {
 		t.Fatalf("no pods of the release: %v", err)
 	}
-	for _, pod := range append(pods.Items, aBlocksPod(t, "attack-disk")) {
+	for _, pod := range append(pods.Items, block) {
 		for _, volume := range pod.Spec.Volumes {
 			if volume.HostPath != nil || volume.EmptyDir != nil && volume.EmptyDir.SizeLimit.IsZero() {
 				t.Errorf("pod %s has the volume %s without a bound", pod.Name, volume.Name)
@@ -249,8 +256,7 @@ func unrestrictedPod(t *testing.T) {
 	}
 }
 
-func credentialsOfAProgram(t *testing.T) {
-	pod := aBlocksPod(t, "attack-credentials")
+func credentialsOfAProgram(t *testing.T, pod corev1.Pod) {
 	for _, container := range pod.Spec.Containers {
 		if container.Name != "main" {
 			continue

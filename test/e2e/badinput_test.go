@@ -101,43 +101,13 @@ func TestAParameterValueArrivesVerbatim(t *testing.T) {
 	}
 }
 
-func TestRunsThatCannotStartSayWhatToDo(t *testing.T) {
-	cases := map[string]struct {
-		run    *assayv1alpha1.BenchmarkRun
-		kind   string
-		status metav1.ConditionStatus
-		says   []string
-	}{
-		"an unknown template": {
-			with(smallScan("no-template", 3), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.TemplateRef.Name = "nothing" }),
-			assayv1alpha1.ConditionAccepted, "False", []string{"TemplateNotFound", "nothing"},
-		},
-		"an unknown parameter": {
-			with(smallScan("no-parameter", 3), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Parameters["rowz"] = "1" }),
-			assayv1alpha1.ConditionAccepted, "False", []string{"InvalidExperiment", "spec.parameters.rowz"},
-		},
-		"no node that matches": {
-			with(smallScan("no-node", 3), func(r *assayv1alpha1.BenchmarkRun) {
-				r.Spec.Placement.NodeSelector = map[string]string{"disk": "golden"}
-			}),
-			assayv1alpha1.ConditionProgressing, "False", []string{"NoNodeMatches", "disk=golden"},
-		},
-		"more CPUs than a node has": {
-			with(smallScan("no-cpus", 3), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Placement.CPUs = 64 }),
-			assayv1alpha1.ConditionProgressing, "False", []string{"NoNodeMatches", "64"},
-		},
-		"an image that cannot be pulled": {
-			inline(smallScan("no-image", 3), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) { tpl.Image = "localhost:1/no/such:image" }),
-			assayv1alpha1.ConditionProgressing, "False", []string{"ImageNotPulled", "localhost:1/no/such:image"},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			apply(t, tc.run)
-			for _, text := range tc.says {
-				untilCondition(t, tc.run.Name, tc.kind, tc.status, text, 3*time.Minute)
-			}
-		})
+// Other runs that cannot start have their tests on an API server without pods: operator/test/integration.
+func TestAnImageThatCannotBePulledIsNamed(t *testing.T) {
+	const image = "localhost:1/no/such:image"
+	run := inline(smallScan("no-image", 3), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) { tpl.Image = image })
+	apply(t, run)
+	for _, text := range []string{assayv1alpha1.ReasonImageNotPulled, image} {
+		untilCondition(t, run.Name, assayv1alpha1.ConditionProgressing, "False", text, 3*time.Minute)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
@@ -56,33 +54,23 @@ func parse[T any](t *testing.T, out string) T {
 	return value
 }
 
-// A person drives one run from the plan to the report with assay alone, and tries everything on the way.
-func TestEveryCommandOnARealRun(t *testing.T) {
+// A person drives one run with assay, through the cluster's pods, Argo and the store. The other commands, and more of these, have their
+// tests on an API server without pods: operator/test/integration.
+func TestCommandsOnARealRun(t *testing.T) {
 	const name = "cli"
 	remove(t, name)
 	t.Cleanup(func() { remove(t, name) })
-	run := smallScan(name, 3)
-	run.Spec.Design.GateConfidence = "0.95"
-	file := manifestOf(t, run)
-
-	plan := parse[map[string]any](t, command(t, "bin/assay", "plan", file, "-o", "json"))
-	if plan["points"] != 2.0 || plan["minBlocks"] != 3.0 {
-		t.Errorf("the plan is %v", plan)
+	file := manifestOf(t, with(smallScan(name, 3), func(run *assayv1alpha1.BenchmarkRun) { run.Spec.Design.GateConfidence = "0.95" }))
+	command(t, "bin/assay", "run", file, "-n", namespace)
+	checkBlockPod(t, runningBlock(t, name))
+	whileItRuns(t, name)
+	watches(t, name, "loop", "fused-m4r")
+	run := untilComplete(t, name, time.Minute)
+	if run.Status.Verdict != assayv1alpha1.VerdictGo {
+		t.Errorf("verdict %s, want Go: %s", run.Status.Verdict, conditions(run))
 	}
-	exits(t, 2, "spec.gates[0].metric", "bin/assay", "run", "-n", namespace, "-f",
-		manifestOf(t, with(smallScan("cli-wrong", 3), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Gates[0].Metric = "speed" })))
-	if out := command(t, "bin/assay", "run", file, "-n", namespace, "-o", "name"); out != "benchmarkrun.assay.dev/cli\n" {
-		t.Errorf("assay run prints %q", out)
-	}
-	exits(t, 1, "exists, and a run cannot be restarted", "bin/assay", "run", file, "-n", namespace)
-	t.Run("while it runs", func(t *testing.T) { whileItRuns(t, name) })
-
-	followed := strings.Split(strings.TrimSpace(command(t, "bin/assay", "watch", name, "-n", namespace, "-o", "json")), "\n")
-	last := parse[assayv1alpha1.BenchmarkRun](t, followed[len(followed)-1])
-	if last.Kind != "BenchmarkRun" || last.Status.Verdict != assayv1alpha1.VerdictGo {
-		t.Errorf("the last of %d lines of assay watch is %s", len(followed), followed[len(followed)-1])
-	}
-	t.Run("when it has ended", func(t *testing.T) { whenItHasEnded(t, name) })
+	checkResults(t, run)
+	theDAGReadsAsTheExperiment(t, name)
 	t.Run("the installation", func(t *testing.T) {
 		exits(t, 0, "BenchmarkRun", "bin/assay", "doctor", "-n", namespace)
 		if found := parse[[]map[string]any](t, command(t, "bin/assay", "doctor", "-n", namespace, "-o", "json")); len(found) < 5 {
@@ -98,22 +86,7 @@ func TestEveryCommandOnARealRun(t *testing.T) {
 }
 
 func whileItRuns(t *testing.T, name string) {
-	eventually(t, 3*time.Minute, "a block's runner has begun", func() (bool, string) {
-		for _, pod := range podsOf(t, name) {
-			if pod.Status.Phase == corev1.PodRunning && pod.Labels["assay.dev/part"] == "block" {
-				return true, ""
-			}
-		}
-		return false, conditions(getRun(t, name))
-	})
-	exits(t, 1, "wait for it with --wait", "bin/assay", "gate", name, "-n", namespace, "--wait", "0")
-	exits(t, 1, "no analysis yet", "bin/assay", "results", name, "-n", namespace)
-	exits(t, 1, "did you mean cli?", "bin/assay", "get", "clj", "-n", namespace)
-	exits(t, 0, "REMAINING", "bin/assay", "get", "-n", namespace, "-o", "wide")
-	if got := parse[assayv1alpha1.BenchmarkRun](t, command(t, "bin/assay", "get", name, "-n", namespace, "-o", "json")); got.Name != name ||
-		got.Kind != "BenchmarkRun" {
-		t.Errorf("assay get -o json prints %s %q", got.Kind, got.Name)
-	}
+	t.Helper()
 	// The plugin, and the words that kubectl completes for it.
 	path := "PATH=" + filepath.Join(absolute(t, root), "bin") + string(os.PathListSeparator) + os.Getenv("PATH")
 	exits(t, 0, "benchmarkrun.assay.dev/cli", "env", path, "kubectl", "assay", "get", name, "-n", namespace, "-o", "name")
@@ -135,36 +108,6 @@ func absolute(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func whenItHasEnded(t *testing.T, name string) {
-	exits(t, 0, "VERDICT  Go", "bin/assay", "gate", name, "-n", namespace)
-	exits(t, 0, "VERDICT  Go", "bin/assay", "get", name, "-n", namespace)
-	exits(t, 0, "has ended already: Go", "bin/assay", "cancel", name, "-n", namespace)
-	answer := parse[map[string]any](t, command(t, "bin/assay", "gate", name, "-n", namespace, "-o", "json"))
-	if answer["passed"] != true || answer["verdict"] != "Go" {
-		t.Errorf("assay gate -o json prints %v", answer)
-	}
-
-	folder := t.TempDir()
-	for file, has := range map[string]string{
-		"report.html": "<!doctype html>", "report.md": "fused-m4r", "table.csv": "batchSize,arm", "analysis.json": `"verdict": "Go"`,
-		"attempts.parquet": "PAR1", "results.bench": "/arm=fused-m4r-1 ", "attempts.jsonl": `"assay.dev/attempt/v1alpha1"`, "table.txt": "verdict: Go",
-	} {
-		path := filepath.Join(folder, file)
-		command(t, "bin/assay", "results", name, "-n", namespace, "-o", path)
-		raw, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(strings.ToLower(string(raw)), strings.ToLower(has)) {
-			t.Errorf("%s does not hold %q (%v): %.200s", file, has, err, raw)
-		}
-	}
-	for _, form := range []string{"html", "md", "csv", "json", "parquet"} {
-		if out := command(t, "bin/assay", "report", name, "-n", namespace, "--format", form); len(out) < 100 {
-			t.Errorf("assay report --format %s prints %q", form, out)
-		}
-	}
-	exits(t, 0, "B/A", "bin/assay", "compare", name, name, "-n", namespace)
-	theDAGReadsAsTheExperiment(t, name)
 }
 
 // theDAGReadsAsTheExperiment checks the first wave as Argo's UI shows it.
@@ -208,13 +151,4 @@ func theDAGReadsAsTheExperiment(t *testing.T, name string) {
 	if blocks != 3 {
 		t.Errorf("the graph has %d blocks, want 3: %v", blocks, workflow.Status.Nodes)
 	}
-}
-
-// Cancelled on the way, a run has no verdict to pass a gate with.
-func TestARunThatIsCancelledDoesNotPassTheGate(t *testing.T) {
-	const name = "cli-cancelled"
-	apply(t, smallScan(name, 25))
-	untilTrials(t, name, 1)
-	exits(t, 0, "is being cancelled", "bin/assay", "cancel", name, "-n", namespace)
-	exits(t, 3, "verdict", "bin/assay", "gate", name, "-n", namespace, "--wait", "3m")
 }

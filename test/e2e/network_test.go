@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +55,9 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 			return err == nil, out
 		})
 	}
+	// Each waits for its timeout, so that all of them wait at the same time.
+	var waits sync.WaitGroup
+	cutOff := func(from, what, to string) { waits.Go(func() { cutOff(t, from, what, to) }) }
 	for what, to := range map[string]string{
 		"another namespace's pod": neighbour,
 		"a cloud's metadata":      metadata + ":8080",
@@ -67,17 +71,18 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 			out, err := connect("as-anybody", to)
 			return err == nil, out
 		})
-		cutOff(t, "as-a-run", what, to)
+		cutOff("as-a-run", what, to)
 	}
 	// Only Prometheus, by the operator's policy; a run's pod cannot even reach the operator.
-	cutOff(t, "as-anybody", "the operator's metrics", metrics)
-	cutOff(t, "as-a-run", "the operator's metrics", metrics)
+	cutOff("as-anybody", "the operator's metrics", metrics)
+	cutOff("as-a-run", "the operator's metrics", metrics)
 	for component, port := range map[string]string{"argo-server": "web", "argo-controller": "metrics", "prometheus": "web",
 		"minio": "console"} {
-		cutOff(t, "as-a-run", component, podAddress(t, system, client.MatchingLabels{"app.kubernetes.io/component": component}, port))
+		cutOff("as-a-run", component, podAddress(t, system, client.MatchingLabels{"app.kubernetes.io/component": component}, port))
 	}
-	cutOff(t, "as-anybody", "a run's pod", podAddress(t, namespace, client.MatchingLabels{"probe": "as-a-run"}, "web"))
-	cutOff(t, "as-anybody", "the store", service("assay-minio")+":9000")
+	cutOff("as-anybody", "a run's pod", podAddress(t, namespace, client.MatchingLabels{"probe": "as-a-run"}, "web"))
+	cutOff("as-anybody", "the store", service("assay-minio")+":9000")
+	waits.Wait()
 	eventually(t, time.Minute, "Prometheus reads the operator's metrics", func() (bool, string) {
 		up := query(t, `up{job=~".*operator.*"} == 1`)
 		return len(up) > 0, fmt.Sprint(query(t, "up"))

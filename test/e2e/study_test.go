@@ -14,34 +14,14 @@ import (
 
 // A person applies the smoke size of the PIR study, watches it, and reads the right verdict on real work.
 func TestAStudyRunsFromApplyToVerdict(t *testing.T) {
+	long(t)
 	const name = "pir-batch-scan-smoke"
 	remove(t, name)
 	t.Cleanup(func() { remove(t, name) })
 	command(t, "kubectl", "apply", "-n", namespace, "-f", "workflows/studies/pir-batch-scan/smoke.yaml")
 
-	var block *corev1.Pod
-	eventually(t, 3*time.Minute, "a block pod runs", func() (bool, string) {
-		for _, pod := range podsOf(t, name) {
-			if pod.Status.Phase == corev1.PodRunning && pod.Labels["assay.dev/part"] == "block" {
-				block = pod.DeepCopy()
-				return true, ""
-			}
-		}
-		return false, conditions(getRun(t, name))
-	})
-	checkBlockPod(t, block)
-
-	watched, err := try("bin/assay", "watch", name, "-n", namespace)
-	var ended *exec.ExitError
-	if err != nil && (!errors.As(err, &ended) || ended.ExitCode() != 3) { // 3 is Inconclusive.
-		t.Fatalf("assay watch: %v\n%s", err, watched)
-	}
-	for _, want := range []string{"trials", "VERDICT  ", "fused-naive", "fused-m4r"} {
-		if !strings.Contains(watched, want) {
-			t.Errorf("assay watch does not print %q:\n%s", want, watched)
-		}
-	}
-
+	checkBlockPod(t, runningBlock(t, name))
+	watches(t, name, "fused-naive", "fused-m4r")
 	run := untilComplete(t, name, time.Minute)
 	verdicts := map[string]assayv1alpha1.Verdict{}
 	for _, candidate := range run.Status.Candidates {
@@ -54,10 +34,46 @@ func TestAStudyRunsFromApplyToVerdict(t *testing.T) {
 	if verdict := verdicts["fused-m4r"]; verdict != run.Status.Verdict {
 		t.Errorf("the run is %s where fused-m4r, which alone may be Go, is %q", run.Status.Verdict, verdict)
 	}
+	checkResults(t, run)
+}
+
+// runningBlock waits for a pod of a block, and returns it.
+func runningBlock(t *testing.T, name string) (block *corev1.Pod) {
+	t.Helper()
+	eventually(t, 3*time.Minute, "a block pod runs", func() (bool, string) {
+		for _, pod := range podsOf(t, name) {
+			if pod.Status.Phase == corev1.PodRunning && pod.Labels["assay.dev/part"] == "block" {
+				block = pod.DeepCopy()
+				return true, ""
+			}
+		}
+		return false, conditions(getRun(t, name))
+	})
+	return block
+}
+
+// watches follows a run to its end, and checks that every text is printed.
+func watches(t *testing.T, name string, texts ...string) {
+	t.Helper()
+	watched, err := try("bin/assay", "watch", name, "-n", namespace)
+	var ended *exec.ExitError
+	if err != nil && (!errors.As(err, &ended) || ended.ExitCode() != 3) { // 3 is Inconclusive.
+		t.Fatalf("assay watch: %v\n%s", err, watched)
+	}
+	for _, want := range append(texts, "trials", "VERDICT  ") {
+		if !strings.Contains(watched, want) {
+			t.Errorf("assay watch does not print %q:\n%s", want, watched)
+		}
+	}
+}
+
+// checkResults checks that every trial of a run is used and had an exclusive CPU, and that commands show its results.
+func checkResults(t *testing.T, run *assayv1alpha1.BenchmarkRun) {
+	t.Helper()
+	name := run.Name
 	if run.Status.Ledger == "" || run.Status.Report == "" || run.Status.Gain == "" {
 		t.Errorf("status lacks ledger, report or gain: %+v", run.Status)
 	}
-
 	analysis := results(t, name)
 	planned, used, missing := number(t, analysis, "trials", "planned"), number(t, analysis, "trials", "used"),
 		number(t, analysis, "trials", "missing")

@@ -69,9 +69,6 @@ var definitions = map[string]any{
 	},
 }
 
-// renamed are the sections of values that have another name now. The schema knows them, so that the chart itself tells the new name.
-var renamed = map[string]string{"minio": "objectStore"}
-
 // Value is one key of values.yaml. It is a section with further keys, or a leaf with a default.
 type Value struct {
 	Path        string
@@ -165,9 +162,6 @@ func (v *Value) Schema() ([]byte, error) {
 	schema := v.schemaOf()
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["$defs"] = definitions
-	for old, now := range renamed {
-		schema["properties"].(map[string]any)[old] = map[string]any{"description": "Refused: it is called " + now + " now."}
-	}
 	// Values of a parent chart and of its other dependencies are passed through.
 	if global, ok := schema["properties"].(map[string]any)["global"].(map[string]any); ok {
 		delete(global, "additionalProperties")

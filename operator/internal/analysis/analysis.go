@@ -181,7 +181,7 @@ type Analysis struct {
 	// Unseen describes the rare slowdowns that this number of blocks may miss.
 	Unseen string `json:"unseen,omitempty"`
 	// Usage is the cost and the conditions of the measurement.
-	Usage *Usage `json:"usage,omitempty"`
+	Usage Usage `json:"usage"`
 }
 
 // LostTurn is a point and arm of a block of which noise or the infrastructure took every trial.

@@ -61,14 +61,9 @@ func (a *Analysis) Validate() error {
 		unique("candidates", "name", a.Candidates, mostCandidates, mostArmName, func(c *Candidate) string { return c.Name }),
 		unique("search", "arm", a.Search, mostArms, mostArmName, func(s *SearchResult) string { return s.Arm }),
 		soundGates("gates", a.Gates), soundGates("screening", a.Screening),
+		unique("usage.nodes", "node", a.Usage.Nodes, mostNodes, mostNodeName, func(n *NodeUsage) string { return n.Node }),
 	} {
 		if found != nil {
-			return found
-		}
-	}
-	if a.Usage != nil {
-		name := func(n *NodeUsage) string { return n.Node }
-		if found := unique("usage.nodes", "node", a.Usage.Nodes, mostNodes, mostNodeName, name); found != nil {
 			return found
 		}
 	}

@@ -34,7 +34,7 @@ func buildTurns(exp *experiment.Experiment, waves []record.Wave, purpose record.
 	out := map[BuildTurn]int{}
 	for i := range waves {
 		wave := &waves[i]
-		if wave.Why() != purpose {
+		if wave.Purpose != purpose {
 			continue
 		}
 		names := buildNames(wave.Cells)

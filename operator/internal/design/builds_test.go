@@ -274,8 +274,8 @@ func TestBuildStep_ConfirmingBlocksCountSeparately(t *testing.T) {
 		t.Fatal(err)
 	}
 	overall, _ := turnsHad([]record.Wave{*confirming}, nil)
-	if had := overall["new"]; confirming.Why() != record.Confirm || len(had) != 4 || apart(had, 4) != 0 {
-		t.Errorf("%s: the builds have %v turns, want one each in confirming blocks", confirming.Why(), had)
+	if had := overall["new"]; confirming.Purpose != record.Confirm || len(had) != 4 || apart(had, 4) != 0 {
+		t.Errorf("%s: the builds have %v turns, want one each in confirming blocks", confirming.Purpose, had)
 	}
 }
 

@@ -65,7 +65,7 @@ func (t *target) next(waves []record.Wave) Step {
 		return step
 	}
 	if confirm := t.confirm(step.Why); confirm != nil {
-		screens := slices.DeleteFunc(slices.Clone(waves), func(wave record.Wave) bool { return wave.Why() != record.Screen })
+		screens := slices.DeleteFunc(slices.Clone(waves), func(wave record.Wave) bool { return wave.Purpose != record.Screen })
 		confirm.Avoid = slices.Sorted(maps.Keys(begun(screens)))
 		return *confirm
 	}
@@ -93,8 +93,8 @@ func count(waves []record.Wave, unrun []string) tally {
 		out.idle++
 		if ran > 0 {
 			out.idle = 0
-			out.waves[waves[i].Why()]++
-			out.blocks[waves[i].Why()] += ran
+			out.waves[waves[i].Purpose]++
+			out.blocks[waves[i].Purpose] += ran
 		}
 	}
 	return out

@@ -154,8 +154,9 @@ func TestBuildStep_SearchWaveHasLoadsOfEveryArm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wave.Why() != record.Search || len(wave.Points) != 2 || wave.Points[0].Key != "2" || wave.Points[1].Key != "8" || len(wave.Cells) != 2 {
-		t.Fatalf("wave to %s with points %v and cells %v", wave.Why(), wave.Points, wave.Cells)
+	if wave.Purpose != record.Search || len(wave.Points) != 2 || wave.Points[0].Key != "2" || wave.Points[1].Key != "8" ||
+		len(wave.Cells) != 2 {
+		t.Fatalf("wave to %s with points %v and cells %v", wave.Purpose, wave.Points, wave.Cells)
 	}
 	var got []string
 	for _, block := range wave.Blocks {

@@ -61,7 +61,7 @@ func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		field, have = "spec.design.blocks.max", spec.Design.Blocks.Max
 	}
 	for i, gate := range spec.Gates {
-		if _, _, bounded := Op(gate.Op).bounds(); bounded && have < MinBlocks {
+		if _, bounded := Op(gate.Op).leastBound(); bounded && have < MinBlocks {
 			problems.add(field, "%d blocks give no interval, so gate %q (spec.gates[%d]) with %s would always be Invalid: use "+
 				"at least %d", have, gate.Name, i, gate.Op, MinBlocks)
 			break

@@ -20,8 +20,8 @@ type Completion struct {
 }
 
 // Completions returns the gates of op Completes: those that the run defines, and an implicit one for every arm and point that no defined
-// one covers. An implicit gate is Blocking and requires all trials. They are derived from the experiment and not stored in it, so a run
-// frozen before this gate existed is judged by the same rule. A run without gates has none of them.
+// one covers. An implicit gate is Blocking and requires all trials. They are derived from the experiment and not stored in it. A run
+// without gates has none of them.
 func (e *Experiment) Completions() []Completion {
 	if len(e.Plan.Gates) == 0 {
 		return nil

@@ -17,6 +17,8 @@ const Schema = "assay.dev/experiment/v1alpha1"
 // Experiment is a run and its template as they were when the run was accepted. It is the ledger's experiment.json; nothing
 // that decides the verdict is read from anywhere else.
 type Experiment struct {
+	// Format is that of the ledger. It is not part of the digest, so that conversion to a later format leaves the digest as it is.
+	Format int        `json:"format,omitzero"`
 	Schema string     `json:"schema"`
 	Digest string     `json:"digest"`
 	Run    record.Run `json:"run"`
@@ -56,7 +58,7 @@ func freeze(
 	plan := read(&spec, &template, problems)
 	checkTemplate(&template, problems)
 	checkArms(&spec, problems)
-	frozen := &Experiment{Schema: Schema, Run: run, API: assayv1alpha1.GroupVersion.String(), Plan: *plan}
+	frozen := &Experiment{Format: Format, Schema: Schema, Run: run, API: assayv1alpha1.GroupVersion.String(), Plan: *plan}
 	frozen.Points = expandPoints(&spec, &template, problems)
 	frozen.Cells = expandCells(&spec, &template, frozen.Points, problems)
 	frozen.Arms = withImages(arms(&spec), &spec, &template)
@@ -83,14 +85,6 @@ func freeze(
 	return frozen, errors.Join(err, err2, err3)
 }
 
-// Baseline returns the index of the arm that the others are compared with, or -1 for a single arm.
-func (e *Experiment) Baseline() int {
-	return slices.IndexFunc(e.Arms, func(arm record.Arm) bool { return arm.Baseline })
-}
-
-// Candidates returns the names of the judged arms: all but the baseline, or the only one.
-func (e *Experiment) Candidates() []string { return candidates(e.Arms) }
-
 // Metric returns the metric of a name, from the template or from the process metrics of the runner; nil without one.
 func (e *Experiment) Metric(name string) *Metric { return e.Plan.metric(name) }
 
@@ -116,51 +110,11 @@ func (p *Plan) statistics(metric *Metric) []Statistic {
 	return out
 }
 
-// NullArm is the name of the arm that repeats the baseline.
-const NullArm = "null"
-
-// arms returns the arms of the spec and, last, the null arm, which repeats one of them.
-func arms(spec *assayv1alpha1.BenchmarkRunSpec) []record.Arm {
-	out := make([]record.Arm, 0, len(spec.Arms)+1)
-	for _, arm := range spec.Arms {
-		out = append(out, record.Arm{Name: arm.Name, Baseline: arm.Baseline && len(spec.Arms) > 1})
-	}
-	if spec.Design.NullArm && len(spec.Arms) > 0 {
-		out = append(out, record.Arm{Name: NullArm, Null: true})
-	}
-	return out
-}
-
-// source returns the index of the spec's arm that provides an arm's parameters: the same arm or, for the null arm, the baseline.
-func source(spec *assayv1alpha1.BenchmarkRunSpec, arm int) int {
-	if arm < len(spec.Arms) {
-		return arm
-	}
-	return max(0, slices.IndexFunc(spec.Arms, func(a assayv1alpha1.Arm) bool { return a.Baseline }))
-}
-
-// ArmNames returns the names of all arms.
-func (e *Experiment) ArmNames() []string { return armNames(e.Arms) }
-
-func armNames(arms []record.Arm) []string {
-	return NamesOf(arms, func(a record.Arm) string { return a.Name })
-}
-
 // NamesOf returns the names of the elements, in their order.
 func NamesOf[T any](all []T, name func(T) string) []string {
 	out := make([]string, 0, len(all))
 	for _, one := range all {
 		out = append(out, name(one))
-	}
-	return out
-}
-
-func candidates(arms []record.Arm) []string {
-	var out []string
-	for _, arm := range arms {
-		if !arm.Baseline && !arm.Null {
-			out = append(out, arm.Name)
-		}
 	}
 	return out
 }

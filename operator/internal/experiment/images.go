@@ -53,7 +53,7 @@ func (e *Experiment) ImageNames() string {
 	var parts []string
 	for _, cell := range e.Cells {
 		part := e.Arms[cell.Arm].Name + ": " + e.Image(cell)
-		if e.Image(cell) != "" && !e.Arms[cell.Arm].Null && !slices.Contains(parts, part) {
+		if e.Image(cell) != "" && !RoleOf(e.Arms[cell.Arm]).RepeatsBaseline() && !slices.Contains(parts, part) {
 			parts = append(parts, part)
 		}
 	}

@@ -15,10 +15,10 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// ComputeDigest returns the sha256 of the experiment's JSON without the digest. The keys of the spec and the template are sorted, because
-// a reader with another version of the API has another order of fields.
+// ComputeDigest returns the sha256 of the experiment's JSON without the digest and the format. The keys of the spec and the template are
+// sorted, because a reader with another version of the API has another order of fields.
 func (e Experiment) ComputeDigest() (string, error) {
-	e.Digest = ""
+	e.Digest, e.Format = "", 0
 	for _, raw := range []*json.RawMessage{&e.Template, &e.Spec} {
 		var value any
 		err := kjson.UnmarshalCaseSensitivePreserveInts(*raw, &value)
@@ -29,38 +29,21 @@ func (e Experiment) ComputeDigest() (string, error) {
 			return "", fmt.Errorf("digest of experiment %s/%s: %w", e.Run.Namespace, e.Run.Name, err)
 		}
 	}
-	return digest(e)
-}
-
-func digest(experiment any) (string, error) {
-	raw, err := json.Marshal(experiment)
+	raw, err := json.Marshal(e)
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(raw)), err
 }
 
-// written is an experiment with its spec and template in the only version of the API. It may lack a plan, as handwritten experiments do.
+// written are the objects that an experiment was frozen from, in the only version of the API.
 type written struct {
-	Schema   string                              `json:"schema"`
-	Digest   string                              `json:"digest"`
-	Run      record.Run                          `json:"run"`
 	Template assayv1alpha1.BenchmarkTemplateSpec `json:"template"`
 	Spec     assayv1alpha1.BenchmarkRunSpec      `json:"spec"`
-	Points   []record.Point                      `json:"points"`
-	Arms     []record.Arm                        `json:"arms"`
-	Cells    []record.Cell                       `json:"cells"`
 }
 
-// Parse reads an experiment.json. It rejects fields that would have no effect and content that differs from the digest. If the plan is
-// absent, it is derived from the spec. If it is present, it must equal the derived plan, so that the shown experiment is the judged one.
-func Parse(raw []byte) (*Experiment, error) {
-	var form struct{ Plan *json.RawMessage }
-	if err := json.Unmarshal(raw, &form); err != nil {
-		return nil, err
-	}
+// parse reads an experiment.json of format 1. It rejects fields that would have no effect and content that differs from the digest. The
+// plan must equal the one that follows from spec and template, so that the shown experiment is the judged one.
+func parse(raw []byte) (*Experiment, error) {
 	if err := checkQuantities(raw); err != nil {
 		return nil, err
-	}
-	if form.Plan == nil {
-		return parseWritten(raw)
 	}
 	e := &Experiment{}
 	if err := record.Strictly(raw, e); err != nil {
@@ -69,8 +52,12 @@ func Parse(raw []byte) (*Experiment, error) {
 	if e.API != assayv1alpha1.GroupVersion.String() {
 		return nil, fmt.Errorf("invalid api %q: this program reads %q", e.API, assayv1alpha1.GroupVersion)
 	}
-	if e.Plan.Version != PlanVersion {
-		return nil, fmt.Errorf("invalid plan.version %q: this program reads %q", e.Plan.Version, PlanVersion)
+	version := e.Plan.Version
+	if version != PlanVersion && version != "" {
+		return nil, fmt.Errorf("invalid plan.version %q: this program reads %q", version, PlanVersion)
+	}
+	if len(e.Template) == 0 || len(e.Spec) == 0 {
+		return nil, errors.New("template and spec are required")
 	}
 	from, err := e.written()
 	if err != nil {
@@ -81,37 +68,20 @@ func Parse(raw []byte) (*Experiment, error) {
 		return nil, err
 	}
 	want, err := e.ComputeDigest()
-	if err := cmp.Or(err, e.fill(from), e.has(want)); err != nil {
+	if err := cmp.Or(err, e.fill(from)); err != nil {
 		return nil, err
 	}
 	derived, err := json.Marshal(e.Plan)
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(derived, recorded) {
-		return nil, fmt.Errorf("plan differs from spec and template: omit plan and api to derive the plan, or write %s", derived)
+	switch {
+	case version == "":
+		return nil, fmt.Errorf("plan is missing: write %s", derived)
+	case !bytes.Equal(derived, recorded):
+		return nil, cmp.Or(e.has(want), fmt.Errorf("plan differs from spec and template: write %s", derived))
 	}
-	return e, nil
-}
-
-func parseWritten(raw []byte) (*Experiment, error) {
-	from := &written{}
-	if err := record.Strictly(raw, from); err != nil {
-		return nil, err
-	}
-	e := &Experiment{Schema: from.Schema, Digest: from.Digest, Run: from.Run, API: assayv1alpha1.GroupVersion.String(),
-		Points: from.Points, Arms: from.Arms, Cells: from.Cells}
-	from.Digest = ""
-	want, err := digest(from)
-	if err := cmp.Or(err, e.fill(from), e.has(want)); err != nil {
-		return nil, err
-	}
-	e.Template, err = json.Marshal(from.Template)
-	if err != nil {
-		return nil, err
-	}
-	e.Spec, err = json.Marshal(from.Spec)
-	return e, err
+	return e, e.has(want)
 }
 
 // written decodes the original spec and template.

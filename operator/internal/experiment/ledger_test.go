@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"runtime"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/test/cputime"
 )
 
@@ -52,6 +54,21 @@ func (f fields) parse(t *testing.T) (*Experiment, error) {
 	return nil, nil
 }
 
+// planned replaces the plan by the one that the error for a missing one shows.
+func (f fields) planned(t *testing.T) fields {
+	t.Helper()
+	_, err := f.without("plan").parse(t)
+	if _, plan, ok := strings.Cut(errorText(err), "plan is missing: write "); ok {
+		f["plan"] = json.RawMessage(plan)
+	}
+	return f
+}
+
+// inFormat adds format and version of the API to an object.
+func inFormat(raw string) []byte {
+	return []byte(strings.Replace(raw, "{", fmt.Sprintf(`{"format":%d,"api":%q,`, Format, assayv1alpha1.GroupVersion), 1))
+}
+
 // A ledger is untrusted and has not passed the API. Each quantity must be parsed or rejected in bounded time.
 func TestParse_HugeQuantityIsRejectedQuickly(t *testing.T) {
 	const endless = `1e-4000000`
@@ -63,10 +80,10 @@ func TestParse_HugeQuantityIsRejectedQuickly(t *testing.T) {
 		"a search":             {`{"spec":{"search":{"over":{"high":"` + endless + `"}}}}`, "spec.search.over.high: invalid value"},
 		"a bound":              {`{"template":{"parameters":[{},{"maximum":"` + endless + `"}]}}`, "template.parameters[1].maximum: invalid"},
 		"many digits":          {`{"spec":{"placement":{"memory":"` + strings.Repeat("9", 1<<22) + `"}}}`, "numbers of up to 256"},
-		"another of that name": {`{"spec":{"arms":[{"parameters":{"memory":"` + endless + `"}}]}}`, "invalid schema"},
+		"another of that name": {`{"spec":{"arms":[{"parameters":{"memory":"` + endless + `"}}]}}`, "template and spec are required"},
 	} {
 		used := cputime.Start()
-		if _, err := Parse([]byte(tc.raw)); err == nil || !strings.Contains(err.Error(), tc.says) {
+		if _, err := Parse(inFormat(tc.raw)); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.says)
 		}
 		if took := used(); took > time.Second {
@@ -91,7 +108,7 @@ func TestParse_DeepNestingTakesBoundedMemory(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := Parse([]byte(raw))
+		_, err := Parse(inFormat(raw))
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > 32<<20 {
 			t.Errorf("%s: %d bytes of it took %d MiB (%v)", name, len(raw), took>>20, err != nil)
@@ -107,10 +124,10 @@ func TestParse_FrozenAndHandwrittenExperiments(t *testing.T) {
 		want float64
 	}{
 		"as it was frozen":                    {func(f fields) fields { return f }, "", 1.5},
-		"without a plan":                      {func(f fields) fields { return f.without("api", "plan") }, "", 1.5},
-		"by hand, with another bound":         {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"2"`) }, "", 2},
-		"by hand, with an invalid bound":      {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: invalid bound "fast"`, 0},
-		"by hand, with a ratio of nothing":    {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: invalid bound 0: a ratio is always positive", 0},
+		"without the version of the API":      {func(f fields) fields { return f.without("api") }, `invalid api "": this program reads "assay.dev/v1alpha1"`, 0},
+		"by hand, with another bound":         {func(f fields) fields { return f.replace("spec", bound, `"bound":"2"`).planned(t) }, "", 2},
+		"by hand, with an invalid bound":      {func(f fields) fields { return f.without("plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: invalid bound "fast"`, 0},
+		"by hand, with a ratio of nothing":    {func(f fields) fields { return f.without("plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: invalid bound 0: a ratio is always positive", 0},
 		"a changed spec beside the plan":      {func(f fields) fields { return f.replace("spec", bound, `"bound":"1.1"`) }, "plan differs from spec and template", 0},
 		"a changed plan beside the spec":      {func(f fields) fields { return f.replace("plan", `"bound":1.5`, `"bound":1.1`) }, "plan differs from spec and template", 0},
 		"a plan of another version":           {func(f fields) fields { return f.replace("plan", PlanVersion, "experiment/v9") }, `invalid plan.version "experiment/v9"`, 0},
@@ -152,9 +169,21 @@ func TestParse_FrozenAndHandwrittenExperiments(t *testing.T) {
 	}
 }
 
+// handwritten is an experiment with its spec and template, before it has a plan.
+type handwritten struct {
+	Format int    `json:"format"`
+	Schema string `json:"schema"`
+	API    string `json:"api"`
+	written
+	Run    record.Run     `json:"run"`
+	Points []record.Point `json:"points"`
+	Arms   []record.Arm   `json:"arms"`
+	Cells  []record.Cell  `json:"cells"`
+}
+
 // An experiment that was written by hand has passed neither the API server nor Freeze.
 func TestParse_InvalidHandwrittenExperimentsAreRejected(t *testing.T) {
-	search := func(w *written) {
+	search := func(w *handwritten) {
 		w.Spec.Gates, w.Spec.Predictions, w.Spec.Sweep = nil, nil, nil
 		w.Spec.Search = &assayv1alpha1.Search{
 			Over: assayv1alpha1.SearchAxis{Axis: "batchSize", Low: resource.MustParse("1"), High: resource.MustParse("8"), Resolution: "5%"}, Maximize: "throughput",
@@ -162,58 +191,58 @@ func TestParse_InvalidHandwrittenExperimentsAreRejected(t *testing.T) {
 		}
 	}
 	cases := map[string]struct {
-		edit func(*written)
+		edit func(*handwritten)
 		says string // With the field; empty where it is read.
 	}{
-		"as it is":                          {func(*written) {}, ""},
-		"without words that have a meaning": {func(w *written) { w.Spec.Design.Order, w.Spec.Placement.Exclusive = "", "" }, ""},
-		"no seed":                           {func(w *written) { w.Spec.Design.Seed = 0 }, "spec.design.seed is missing"},
-		"an unknown order":                  {func(w *written) { w.Spec.Design.Order = "BAAB" }, `spec.design.order: invalid value "BAAB": allowed are ABBA, Random, Sequential`},
-		"an unknown exclusivity":            {func(w *written) { w.Spec.Placement.Exclusive = "Rack" }, `spec.placement.exclusive: invalid value "Rack"`},
-		"an unknown parity":                 {func(w *written) { w.Spec.Parity = "Some" }, `spec.parity: invalid value "Some"`},
-		"an unknown parity of outputs":      {func(w *written) { w.Template.Parity = "Some" }, `template.parity: invalid value "Some"`},
-		"an unknown violation policy":       {func(w *written) { w.Spec.Environment = &assayv1alpha1.Environment{OnViolation: "Ignore"} }, `spec.environment.onViolation: invalid value "Ignore"`},
-		"an unknown direction":              {func(w *written) { w.Template.Metrics[1].Direction = "lower" }, `template.metrics[1].direction: invalid value "lower": allowed are LowerIsBetter, HigherIsBetter; did you mean LowerIsBetter?`},
-		"no statistic":                      {func(w *written) { w.Template.Metrics[0].Statistic = "" }, `template.metrics[0].statistic: invalid value ""`},
-		"an unknown statistic of a gate":    {func(w *written) { w.Spec.Gates[0].Statistic = "p97" }, `spec.gates[0].statistic: invalid value "p97"`},
-		"an unknown operator of a gate":     {func(w *written) { w.Spec.Gates[0].Op = "Better" }, `spec.gates[0].op: invalid value "Better"`},
-		"no severity":                       {func(w *written) { w.Spec.Gates[0].Severity = "" }, `spec.gates[0].severity: invalid value ""`},
-		"a metric named twice":              {func(w *written) { w.Template.Metrics[1].Name = "latency" }, `template.metrics[1].name: "latency" is used twice`},
-		"a gate named twice":                {func(w *written) { w.Spec.Gates = append(w.Spec.Gates, w.Spec.Gates[0]) }, `spec.gates[1].name: "gain" is used twice`},
-		"a point named twice":               {func(w *written) { w.Points[1].Key = w.Points[0].Key }, `points[1].key "batchSize=1" is used twice`},
-		"an arm named twice":                {func(w *written) { w.Spec.Arms[1].Name, w.Arms[1].Name = "loop", "loop" }, `spec.arms[1].name: "loop" is used twice`},
-		"two baselines":                     {func(w *written) { w.Spec.Arms[1].Baseline, w.Arms[1].Baseline = true, true }, "arms[1].baseline is true and so is an earlier"},
-		"arms that are not the spec's":      {func(w *written) { w.Arms[1].Name = "other" }, "arms[1] is"},
-		"a cell that is missing":            {func(w *written) { w.Cells = w.Cells[1:] }, "cells has 3"},
-		"a metric of the runner":            {func(w *written) { w.Template.Metrics[0].Name = "process.cpuTime" }, `template.metrics[0].name: invalid value "process.cpuTime"`},
-		"metrics without an output":         {func(w *written) { w.Template.Output.Format = assayv1alpha1.NoOutput }, "template.metrics: 2 metrics are named and output.format is None"},
-		"a gate on a missing metric":        {func(w *written) { w.Spec.Gates[0].Metric = "speed" }, `spec.gates[0].metric: the template has no metric "speed"`},
-		"a gate on a missing arm":           {func(w *written) { w.Spec.Gates[0].Candidate = "loop" }, `spec.gates[0].candidate: invalid candidate "loop": allowed is fused`},
-		"a gate at no point":                {func(w *written) { w.Spec.Gates[0].At = values{"batchSize": "3"} }, "spec.gates[0].at: no point matches batchSize=3"},
-		"a gate at no axis":                 {func(w *written) { w.Spec.Gates[0].At = values{"rows": "3"} }, `spec.gates[0].at.rows: invalid axis "rows": allowed is batchSize`},
-		"a gate on outputs without parity": {func(w *written) {
+		"as it is":                          {func(*handwritten) {}, ""},
+		"without words that have a meaning": {func(w *handwritten) { w.Spec.Design.Order, w.Spec.Placement.Exclusive = "", "" }, ""},
+		"no seed":                           {func(w *handwritten) { w.Spec.Design.Seed = 0 }, "spec.design.seed is missing"},
+		"an unknown order":                  {func(w *handwritten) { w.Spec.Design.Order = "BAAB" }, `spec.design.order: invalid value "BAAB": allowed are ABBA, Random, Sequential`},
+		"an unknown exclusivity":            {func(w *handwritten) { w.Spec.Placement.Exclusive = "Rack" }, `spec.placement.exclusive: invalid value "Rack"`},
+		"an unknown parity":                 {func(w *handwritten) { w.Spec.Parity = "Some" }, `spec.parity: invalid value "Some"`},
+		"an unknown parity of outputs":      {func(w *handwritten) { w.Template.Parity = "Some" }, `template.parity: invalid value "Some"`},
+		"an unknown violation policy":       {func(w *handwritten) { w.Spec.Environment = &assayv1alpha1.Environment{OnViolation: "Ignore"} }, `spec.environment.onViolation: invalid value "Ignore"`},
+		"an unknown direction":              {func(w *handwritten) { w.Template.Metrics[1].Direction = "lower" }, `template.metrics[1].direction: invalid value "lower": allowed are LowerIsBetter, HigherIsBetter; did you mean LowerIsBetter?`},
+		"no statistic":                      {func(w *handwritten) { w.Template.Metrics[0].Statistic = "" }, `template.metrics[0].statistic: invalid value ""`},
+		"an unknown statistic of a gate":    {func(w *handwritten) { w.Spec.Gates[0].Statistic = "p97" }, `spec.gates[0].statistic: invalid value "p97"`},
+		"an unknown operator of a gate":     {func(w *handwritten) { w.Spec.Gates[0].Op = "Better" }, `spec.gates[0].op: invalid value "Better"`},
+		"no severity":                       {func(w *handwritten) { w.Spec.Gates[0].Severity = "" }, `spec.gates[0].severity: invalid value ""`},
+		"a metric named twice":              {func(w *handwritten) { w.Template.Metrics[1].Name = "latency" }, `template.metrics[1].name: "latency" is used twice`},
+		"a gate named twice":                {func(w *handwritten) { w.Spec.Gates = append(w.Spec.Gates, w.Spec.Gates[0]) }, `spec.gates[1].name: "gain" is used twice`},
+		"a point named twice":               {func(w *handwritten) { w.Points[1].Key = w.Points[0].Key }, `points[1].key "batchSize=1" is used twice`},
+		"an arm named twice":                {func(w *handwritten) { w.Spec.Arms[1].Name, w.Arms[1].Name = "loop", "loop" }, `spec.arms[1].name: "loop" is used twice`},
+		"two baselines":                     {func(w *handwritten) { w.Spec.Arms[1].Baseline, w.Arms[1].Baseline = true, true }, "arms[1].baseline is true and so is an earlier"},
+		"arms that are not the spec's":      {func(w *handwritten) { w.Arms[1].Name = "other" }, "arms[1] is"},
+		"a cell that is missing":            {func(w *handwritten) { w.Cells = w.Cells[1:] }, "cells has 3"},
+		"a metric of the runner":            {func(w *handwritten) { w.Template.Metrics[0].Name = "process.cpuTime" }, `template.metrics[0].name: invalid value "process.cpuTime"`},
+		"metrics without an output":         {func(w *handwritten) { w.Template.Output.Format = assayv1alpha1.NoOutput }, "template.metrics: 2 metrics are named and output.format is None"},
+		"a gate on a missing metric":        {func(w *handwritten) { w.Spec.Gates[0].Metric = "speed" }, `spec.gates[0].metric: the template has no metric "speed"`},
+		"a gate on a missing arm":           {func(w *handwritten) { w.Spec.Gates[0].Candidate = "loop" }, `spec.gates[0].candidate: invalid candidate "loop": allowed is fused`},
+		"a gate at no point":                {func(w *handwritten) { w.Spec.Gates[0].At = values{"batchSize": "3"} }, "spec.gates[0].at: no point matches batchSize=3"},
+		"a gate at no axis":                 {func(w *handwritten) { w.Spec.Gates[0].At = values{"rows": "3"} }, `spec.gates[0].at.rows: invalid axis "rows": allowed is batchSize`},
+		"a gate on outputs without parity": {func(w *handwritten) {
 			w.Template.Parity, w.Spec.Gates[0] = "", assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual, Severity: assayv1alpha1.Blocking}
 		}, "template.parity is missing, and a gate of op ParityEqual compares the outputs of all trials"},
-		"no parity and no gate on outputs":       {func(w *written) { w.Template.Parity = "" }, ""},
-		"a prediction of a missing metric":       {func(w *written) { w.Spec.Predictions[0].Metric = "speed" }, `spec.predictions[0].metric: the template has no metric "speed"`},
-		"a prediction of a negative ratio":       {func(w *written) { w.Spec.Predictions[0].Ratio = "-1" }, `spec.predictions[0].ratio: invalid value "-1"`},
-		"a confidence out of range":              {func(w *written) { w.Spec.Design.Confidence = "95" }, `spec.design.confidence: invalid value "95"`},
-		"a gateConfidence below confidence":      {func(w *written) { w.Spec.Design.GateConfidence = "0.9" }, "spec.design.gateConfidence: value 0.9 is below spec.design.confidence 0.95"},
-		"a rare slowdown that narrows intervals": {func(w *written) { w.Spec.Design.RareSlowdown = "-50%" }, `spec.design.rareSlowdown: invalid value "-50%"`},
-		"a correlation out of range":             {func(w *written) { w.Spec.Design.BlockCorrelation = "1.5" }, `spec.design.blockCorrelation: invalid value "1.5"`},
-		"a stopping width of zero":               {func(w *written) { w.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "0%"} }, `spec.design.stop.relativeHalfWidth: invalid value "0%"`},
-		"too few blocks for a stopping rule": {func(w *written) {
+		"no parity and no gate on outputs":       {func(w *handwritten) { w.Template.Parity = "" }, ""},
+		"a prediction of a missing metric":       {func(w *handwritten) { w.Spec.Predictions[0].Metric = "speed" }, `spec.predictions[0].metric: the template has no metric "speed"`},
+		"a prediction of a negative ratio":       {func(w *handwritten) { w.Spec.Predictions[0].Ratio = "-1" }, `spec.predictions[0].ratio: invalid value "-1"`},
+		"a confidence out of range":              {func(w *handwritten) { w.Spec.Design.Confidence = "95" }, `spec.design.confidence: invalid value "95"`},
+		"a gateConfidence below confidence":      {func(w *handwritten) { w.Spec.Design.GateConfidence = "0.9" }, "spec.design.gateConfidence: value 0.9 is below spec.design.confidence 0.95"},
+		"a rare slowdown that narrows intervals": {func(w *handwritten) { w.Spec.Design.RareSlowdown = "-50%" }, `spec.design.rareSlowdown: invalid value "-50%"`},
+		"a correlation out of range":             {func(w *handwritten) { w.Spec.Design.BlockCorrelation = "1.5" }, `spec.design.blockCorrelation: invalid value "1.5"`},
+		"a stopping width of zero":               {func(w *handwritten) { w.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "0%"} }, `spec.design.stop.relativeHalfWidth: invalid value "0%"`},
+		"too few blocks for a stopping rule": {func(w *handwritten) {
 			w.Spec.Design.Stop, w.Spec.Design.Blocks.Min = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}, 4
 		}, "spec.design.stop: spec.design.blocks.min is 4 and a stopping rule needs at least 10"},
-		"a bound beyond all numbers": {func(w *written) {
+		"a bound beyond all numbers": {func(w *handwritten) {
 			w.Spec.Gates[0].Op, w.Spec.Gates[0].Bound = assayv1alpha1.AtMost, strings.Repeat("9", 308)+"Ti"
 		}, "spec.gates[0].bound: "},
-		"a search without loads":               {func(w *written) { search(w); w.Points[0].Parameters = nil }, "points[0] has no value of batchSize, the axis of spec.search"},
-		"a search for a missing metric":        {func(w *written) { search(w); w.Spec.Search.Maximize = "speed" }, `spec.search.maximize: the template has no metric "speed"`},
-		"a constraint on a missing metric":     {func(w *written) { search(w); w.Spec.Search.SubjectTo[0].Metric = "speed" }, `spec.search.subjectTo[0].metric: the template has no metric "speed"`},
-		"a constraint on a ratio":              {func(w *written) { search(w); w.Spec.Search.SubjectTo[0].Op = assayv1alpha1.RatioAtMost }, `spec.search.subjectTo[0].op: invalid value "RatioAtMost"`},
-		"an unknown statistic of a constraint": {func(w *written) { search(w); w.Spec.Search.SubjectTo[0].Statistic = "p97" }, `spec.search.subjectTo[0].statistic: invalid value "p97"`},
-		"a constraint without a bound":         {func(w *written) { search(w); w.Spec.Search.SubjectTo[0].Bound = "" }, "spec.search.subjectTo[0].bound: "},
+		"a search without loads":               {func(w *handwritten) { search(w); w.Points[0].Parameters = nil }, "points[0] has no value of batchSize, the axis of spec.search"},
+		"a search for a missing metric":        {func(w *handwritten) { search(w); w.Spec.Search.Maximize = "speed" }, `spec.search.maximize: the template has no metric "speed"`},
+		"a constraint on a missing metric":     {func(w *handwritten) { search(w); w.Spec.Search.SubjectTo[0].Metric = "speed" }, `spec.search.subjectTo[0].metric: the template has no metric "speed"`},
+		"a constraint on a ratio":              {func(w *handwritten) { search(w); w.Spec.Search.SubjectTo[0].Op = assayv1alpha1.RatioAtMost }, `spec.search.subjectTo[0].op: invalid value "RatioAtMost"`},
+		"an unknown statistic of a constraint": {func(w *handwritten) { search(w); w.Spec.Search.SubjectTo[0].Statistic = "p97" }, `spec.search.subjectTo[0].statistic: invalid value "p97"`},
+		"a constraint without a bound":         {func(w *handwritten) { search(w); w.Spec.Search.SubjectTo[0].Bound = "" }, "spec.search.subjectTo[0].bound: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -224,11 +253,11 @@ func TestParse_InvalidHandwrittenExperimentsAreRejected(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := frozen.written()
+			from, err := frozen.written()
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.Schema, w.Run, w.Points, w.Arms, w.Cells = Schema, frozen.Run, frozen.Points, frozen.Arms, frozen.Cells
+			w := &handwritten{Format, Schema, frozen.API, *from, frozen.Run, frozen.Points, frozen.Arms, frozen.Cells}
 			tc.edit(w)
 			raw, err := json.Marshal(w)
 			if err != nil {
@@ -238,7 +267,7 @@ func TestParse_InvalidHandwrittenExperimentsAreRejected(t *testing.T) {
 			if err := json.Unmarshal(raw, &f); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.parse(t); (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+			if _, err := f.planned(t).parse(t); (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("error %v, want %q", err, tc.says)
 			}
 		})

@@ -41,7 +41,7 @@ const (
 )
 
 // operator defines one operator. Every other place derives from this table: the enumeration of the API and its documentation (gen),
-// validation (Freeze and Experiment.check), the decision of a gate, the constraints of a search, charts, and the wording of reports. Only
+// validation (Freeze and Parse), the decision of a gate, the constraints of a search, charts, and the wording of reports. Only
 // the operators on outputs and on completion have their decisions in analysis/judge.
 type operator struct {
 	name    Op
@@ -139,18 +139,18 @@ func (o Op) Region(bound float64) Region {
 	return fromBound(bound)
 }
 
-// bounds returns the smallest and the largest bound that the operator allows; false if it has none.
-func (o Op) bounds() (least, most float64, ok bool) {
+// leastBound returns the smallest bound that the operator allows; false if it has none.
+func (o Op) leastBound() (least float64, ok bool) {
 	switch o.Subject() {
 	case SubjectRatio:
-		return cmp.Or(o.definition().least, math.SmallestNonzeroFloat64), math.MaxFloat64, true
+		return cmp.Or(o.definition().least, math.SmallestNonzeroFloat64), true
 	case SubjectLevel:
-		return -math.MaxFloat64, math.MaxFloat64, true
+		return -math.MaxFloat64, true
 	case SubjectCompletion:
-		return math.SmallestNonzeroFloat64, 1, true
+		return math.SmallestNonzeroFloat64, true
 	case SubjectOutputs:
 	}
-	return 0, 0, false
+	return 0, false
 }
 
 // parseBound reads the text of a bound, which is in the metric's unit for an operator on levels. The error names the text and the
@@ -159,7 +159,7 @@ func (o Op) parseBound(text, unit string) (float64, error) {
 	switch o.Subject() {
 	case SubjectRatio:
 		bound, err := parseBound(text, "")
-		switch least, _, _ := o.bounds(); {
+		switch least, _ := o.leastBound(); {
 		case err != nil || bound >= least:
 		case bound > 0:
 			err = fmt.Errorf("invalid bound %s: %s allows numbers from %g", text, o, least)

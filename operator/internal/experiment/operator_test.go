@@ -18,7 +18,7 @@ func TestOperators_DefinitionsAreComplete(t *testing.T) {
 			if of.doc == "" || of.subject == 0 {
 				t.Error("doc or subject is missing")
 			}
-			if _, _, bounded := of.name.bounds(); bounded != (of.region != nil) || bounded != (of.wording != "") {
+			if _, bounded := of.name.leastBound(); bounded != (of.region != nil) || bounded != (of.wording != "") {
 				t.Error("an operator with a bound needs a region and a wording, and one without a bound needs neither")
 			}
 			if (of.suits == "") != (of.opposite == "") {

@@ -1,8 +1,6 @@
 package experiment
 
 import (
-	"cmp"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,13 +95,13 @@ const (
 
 // Design is the replication and the order of the experiment. Shares are numbers: 0.01 is 1 %.
 type Design struct {
-	Blocks       Blocks  `json:"blocks"`
-	Order        Order   `json:"order,omitempty"`
-	Seed         int64   `json:"seed"`
-	WarmupTrials int     `json:"warmupTrials,omitempty"`
-	Confidence   float64 `json:"confidence"`
-	// GateConfidence is absent in runs older than the field, whose gates are judged at Confidence.
-	GateConfidence   float64  `json:"gateConfidence,omitempty"`
+	Blocks       Blocks `json:"blocks"`
+	Order        Order  `json:"order,omitempty"`
+	Seed         int64  `json:"seed"`
+	WarmupTrials int    `json:"warmupTrials,omitempty"`
+	// Confidence of the intervals in results, and GateConfidence of those that decide.
+	Confidence       float64  `json:"confidence"`
+	GateConfidence   float64  `json:"gateConfidence"`
 	NullArm          bool     `json:"nullArm,omitempty"`
 	ControlPhases    []string `json:"controlPhases,omitempty"`
 	RareSlowdown     float64  `json:"rareSlowdown,omitempty"`
@@ -251,9 +249,4 @@ func (d Design) SlotsPerCell() int {
 		return 2
 	}
 	return 1
-}
-
-// ConfidenceOfGates returns the confidence of the intervals for gates. A run without gateConfidence judges its gates at Confidence.
-func (d Design) ConfidenceOfGates() float64 {
-	return cmp.Or(d.GateConfidence, d.Confidence)
 }

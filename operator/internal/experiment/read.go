@@ -135,9 +135,7 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 		return value
 	}
 	out.Confidence = confidence("spec.design.confidence", design.Confidence, "0.95")
-	if design.GateConfidence != "" {
-		out.GateConfidence = confidence("spec.design.gateConfidence", design.GateConfidence, "0.995")
-	}
+	out.GateConfidence = confidence("spec.design.gateConfidence", design.GateConfidence, "0.995")
 	if out.GateConfidence > 0 && out.GateConfidence < out.Confidence {
 		problems.add("spec.design.gateConfidence",
 			"value %s is below spec.design.confidence %s: a verdict would rest on less than the results shown beside it; raise it",
@@ -194,10 +192,12 @@ const exclusiveCPUs = "ExclusiveCPUs"
 // elsewhere.
 func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, text string, allowWorse bool,
 	ops []Op, problems *Invalid) Condition {
-	out := Condition{Metric: name, Statistic: Statistic(statistic), Op: checkWord(problems, field+".op", Op(op), ops...), AllowWorse: allowWorse}
+	out := Condition{
+		Metric: name, Statistic: Statistic(statistic), Op: checkWord(problems, field+".op", Op(op), ops...), AllowWorse: allowWorse,
+	}
 	checkWord(problems, field+".statistic", out.Statistic, append(Statistics(), "")...)
 	metric := p.metric(name)
-	if _, _, has := out.Op.bounds(); !has || out.Op.Timed() && metric == nil {
+	if _, has := out.Op.leastBound(); !has || out.Op.Timed() && metric == nil {
 		return out
 	}
 	unit := ""

@@ -73,7 +73,7 @@ func rows(exp *experiment.Experiment, result *analysis.Analysis, evidence record
 	}
 	purposes := map[int]record.Purpose{}
 	for i := range evidence.Waves {
-		purposes[evidence.Waves[i].Wave] = evidence.Waves[i].Why()
+		purposes[evidence.Waves[i].Wave] = evidence.Waves[i].Purpose
 	}
 	processes := processMetrics(exp)
 	return func(yield func(Row) bool) {

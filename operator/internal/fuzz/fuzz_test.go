@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -202,6 +203,9 @@ func FuzzLedger(f *testing.F) {
 	for i, key := range keys {
 		f.Add(uint8(i), base[key])
 	}
+	// The plan beside a spec in another version of the API is judged as it is, so that a mutated one reaches the analysis.
+	const api, another = `"api": "assay.dev/v1alpha1"`, `"api": "assay.dev/v2"`
+	f.Add(uint8(slices.Index(keys, ledger.ExperimentKey)), bytes.Replace(base[ledger.ExperimentKey], []byte(api), []byte(another), 1))
 	exp := scan(f)
 	wave, err := fixture.Wave(exp, 0, 0, 3)
 	if err != nil {
@@ -392,11 +396,11 @@ func FuzzKeeper(f *testing.F) {
 	f.Add([]byte(`{"started":` + attempt(trials[1]) + "}\n" + `{"failed":"it did"}`))
 	f.Add([]byte(`{"attempt":` + attempt("../../experiment") + "}\n" + `{"stopped":"SIGTERM"}`))
 	f.Fuzz(func(t *testing.T, said []byte) {
-		stored := objects{}
+		stored := objects{ledger.ExperimentKey: fmt.Appendf(nil, `{"format": %d}`, experiment.Format)}
 		k := &keeper.Keeper{Store: stored, Block: block, Executor: executor, Trials: trials}
 		_ = k.Serve(t.Context(), spoken{bytes.NewReader(said)})
 		for key := range stored {
-			if !slices.ContainsFunc(trials, func(trial string) bool {
+			if key != ledger.ExperimentKey && !slices.ContainsFunc(trials, func(trial string) bool {
 				return key == ledger.AttemptKey(block, executor, trial) || key == ledger.StartedKey(block, executor, trial)
 			}) {
 				t.Errorf("it wrote %s", key)

@@ -115,8 +115,13 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	return k.abandon(ctx, k.silence())
 }
 
-// begin reads the trials that ended earlier executions and checks whether the block may run.
+// begin checks whether the block may run, and returns the trials that ended earlier executions.
 func (k *Keeper) begin(ctx context.Context) (ended map[string]string, err error) {
+	// The image of this keeper may be of another version than the operator that wrote the ledger.
+	check := func() error { return ledger.CheckFormat(ctx, k.Store) }
+	if err := k.persist(ctx, "read "+ledger.ExperimentKey, check); err != nil {
+		return nil, err
+	}
 	if ended, err = k.before(ctx); err != nil {
 		return nil, err
 	}

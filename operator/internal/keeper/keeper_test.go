@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
@@ -39,7 +40,11 @@ type memory struct {
 	err  error
 }
 
-func newMemory() *memory { return &memory{objects: map[string][]byte{}} }
+func newMemory() *memory {
+	return &memory{objects: map[string][]byte{ledger.ExperimentKey: fmt.Appendf(nil, `{"format": %d}`, experiment.Format)}}
+}
+
+func (s *memory) URL() string { return "memory:" }
 
 func (s *memory) fails() error {
 	if s.away > 0 {
@@ -193,8 +198,20 @@ func TestKeeper_AttemptIsWrittenBeforeTheNextTrialStarts(t *testing.T) {
 	if err := r.leave(); err != nil {
 		t.Fatal(err)
 	}
-	if len(k.Sums) != 3 || len(s.objects) != 6 {
+	if len(k.Sums) != 3 || len(s.objects) != 7 {
 		t.Errorf("%d sums, %d objects", len(k.Sums), len(s.objects))
+	}
+}
+
+func TestKeeper_UnknownFormatBlocksTheBlock(t *testing.T) {
+	for name, content := range map[string]string{"a later one": `{"format": 7}`, "none": `{}`} {
+		s := newMemory()
+		s.objects[ledger.ExperimentKey] = []byte(content)
+		r := start(t, keeperOf(s, "pod_1"))
+		if err := r.leave(); err == nil || !strings.Contains(err.Error(), "experiment.json in memory:: invalid format of the ledger: found") ||
+			r.hello["refused"] != err.Error() || len(s.objects) != 1 {
+			t.Errorf("%s: %v, and the runner was told %v; the store has %v", name, err, r.hello, s.keys())
+		}
 	}
 }
 
@@ -485,7 +502,7 @@ func TestKeeper_StoppedBlockWritesTheReceivedAttempt(t *testing.T) {
 		r.conn.Close()
 	}()
 	<-away
-	if keys := s.keys(); len(keys) != 1 {
+	if keys := s.keys(); len(keys) != 2 {
 		t.Fatalf("the unreachable store has %v", keys)
 	}
 	close(back)

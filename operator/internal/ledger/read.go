@@ -39,6 +39,18 @@ func ReadExperiment(ctx context.Context, store store.Store) (*experiment.Experim
 	return frozen, nil
 }
 
+// CheckFormat returns an error if this program does not read the format of a ledger. It is for readers that use no experiment.
+func CheckFormat(ctx context.Context, store store.Store) error {
+	raw, err := store.Get(ctx, ExperimentKey)
+	if err == nil {
+		err = experiment.CheckFormat(raw)
+	}
+	if err != nil {
+		return fmt.Errorf("%s in %s: %w", ExperimentKey, store.URL(), err)
+	}
+	return nil
+}
+
 // ReadWaves reads the plans of the waves up to and including through; a negative through means all of them.
 func ReadWaves(ctx context.Context, store store.Store, through int) ([]record.Wave, []record.Problem, error) {
 	keys, err := store.List(ctx, "waves/")

@@ -403,7 +403,9 @@ func TestReadExperiment_InvalidObjectIsAnError(t *testing.T) {
 	}{
 		"a change after freezing":      {replace(`"seed":1`, `"seed":2`), "changed after it was frozen"},
 		"another schema":               {replace("experiment/v1alpha1", "experiment/v9"), `"assay.dev/experiment/v9"`},
-		"an unknown field":             {replace(`{"schema"`, `{"extra":1,"schema"`), "extra"},
+		"an unknown format":            {replace(`"format":1`, `"format":7`), "invalid format of the ledger: found 7, allowed 1"},
+		"no format":                    {replace(`"format":1,`, ``), "invalid format of the ledger: found none, allowed 1"},
+		"an unknown field":             {replace(`"schema"`, `"extra":1,"schema"`), "extra"},
 		"a truncated object":           {func(s string) string { return s[:len(s)/2] }, "unexpected end"},
 		"empty points":                 {replace(`"points":[{"key":"","parameters":{}}]`, `"points":[]`), "must not be empty"},
 		"a missing uid":                {replace(`"uid":"5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"`, `"uid":""`), "run.uid"},
@@ -432,6 +434,10 @@ func TestReadExperiment_InvalidObjectIsAnError(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err := ReadExperiment(ctx, store)
+				checked, rejects := CheckFormat(ctx, store), strings.Contains(fmt.Sprint(err), "invalid format")
+				if (checked != nil) != rejects && json.Valid([]byte(edited)) {
+					t.Errorf("CheckFormat: %v", checked)
+				}
 				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), ExperimentKey) {
 					t.Errorf("error %v, want one that contains %q", err, c.says)
 				}

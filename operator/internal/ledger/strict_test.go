@@ -14,6 +14,7 @@ func TestExperiment_InvalidFieldIsReported(t *testing.T) {
 		"an absent confidence":             {`"confidence":"0.95",`, ``, `spec.design.confidence: invalid value ""`},
 		"an invalid confidence":            {`"confidence":"0.95"`, `"confidence":"high"`, `spec.design.confidence: invalid value "high"`},
 		"a confidence that is NaN":         {`"confidence":"0.95"`, `"confidence":"NaN"`, `spec.design.confidence: invalid value "NaN"`},
+		"an absent gateConfidence":         {`,"gateConfidence":"0.995"`, ``, `spec.design.gateConfidence: invalid value ""`},
 		"a gateConfidence of words":        {`"gateConfidence":"0.995"`, `"gateConfidence":"very high"`, `spec.design.gateConfidence: invalid value "very high"`},
 		"a gateConfidence of 99.5":         {`"gateConfidence":"0.995"`, `"gateConfidence":"99.5"`, `spec.design.gateConfidence: invalid value "99.5"`},
 		"a gateConfidence below the other": {`"gateConfidence":"0.995"`, `"gateConfidence":"0.9"`, "would rest on less than the results"},
@@ -49,7 +50,7 @@ func TestExperiment_InvalidFieldIsReported(t *testing.T) {
 	}
 }
 
-// Without a plan the words themselves are read.
+// Without a plan the words of the spec are read first.
 func TestHandWrittenExperiment_InvalidFieldIsReported(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
 		"a stopping rule that always holds": {
@@ -73,7 +74,7 @@ func TestHandWrittenExperiment_InvalidFieldIsReported(t *testing.T) {
 			l := folderledger.Of(t, 0, fixture.GainAt8("1.5"))
 			l.ByHand()
 			l.Edit(`"parity":"Required",`, ``)
-			if _, err := l.Open(); err != nil {
+			if _, err := l.Open(); err == nil || !strings.Contains(err.Error(), "plan is missing") {
 				t.Fatal(err)
 			}
 			l.Edit(c.from, c.to)

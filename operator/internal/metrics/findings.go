@@ -150,9 +150,6 @@ func (b *builder) summary(result *analysis.Analysis) {
 	}
 	b.always("assay_run_moved_controls", float64(moved))
 	b.always("assay_run_warnings", float64(len(result.Warnings)))
-	if result.Usage == nil {
-		return // The analysis has no counts.
-	}
 	b.nodes = nodesOf(result.Usage.Nodes)
 	b.always("assay_run_trial_seconds", result.Usage.TrialSeconds)
 	b.always("assay_run_block_seconds", result.Usage.BlockSeconds)

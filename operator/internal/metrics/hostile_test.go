@@ -102,7 +102,7 @@ func TestNoise_ReadingsOfUntrustedAnalyses(t *testing.T) {
 					run.Status.Leases = []assayv1alpha1.LeaseStatus{{Node: "node-a", Token: 1}}
 				}
 				must(t, w.client.Create(t.Context(), run))
-				w.says(run, &analysis.Analysis{Usage: &analysis.Usage{Nodes: []analysis.NodeUsage{claim.usage}}})
+				w.says(run, &analysis.Analysis{Usage: analysis.Usage{Nodes: []analysis.NodeUsage{claim.usage}}})
 				// The run released the node, and is not observed again.
 				run.Status.Leases = nil
 				w.metrics.Observed((&measured{run, nil, nil}).world())
@@ -129,7 +129,7 @@ func TestNoise_UnknownNodesTakeNoMemory(t *testing.T) {
 		}
 		run := runIn("team", fmt.Sprint("scan-", i), began)
 		must(t, w.client.Create(t.Context(), run))
-		w.says(run, &analysis.Analysis{Usage: &analysis.Usage{Nodes: nodes}})
+		w.says(run, &analysis.Analysis{Usage: analysis.Usage{Nodes: nodes}})
 	}
 	const most = 48 << 20
 	if grown := heap(t) - before; grown > most {
@@ -149,7 +149,7 @@ func TestCounters_UnknownLabelValuesAreOther(t *testing.T) {
 			Outcome: experiment.Verdict(strings.Repeat("x", i))}, analysis.GateResult{Severity: experiment.Blocking, Outcome: experiment.VerdictGo})
 	}
 	before := m.world()
-	before.Run, before.Ledger.Newest = m.run.DeepCopy(), &record.Wave{}
+	before.Run, before.Ledger.Newest = m.run.DeepCopy(), &record.Wave{Purpose: record.Screen}
 	before.Run.Status = assayv1alpha1.BenchmarkRunStatus{}
 	after := m.run.Status.DeepCopy()
 	after.Verdict = "Banana"
@@ -312,7 +312,7 @@ func (d dice) analysis(most int) *analysis.Analysis {
 	if d.IntN(4) == 0 {
 		return out
 	}
-	out.Usage = &analysis.Usage{TrialSeconds: d.number(), BlockSeconds: d.number(), OverheadSeconds: d.pointer(),
+	out.Usage = analysis.Usage{TrialSeconds: d.number(), BlockSeconds: d.number(), OverheadSeconds: d.pointer(),
 		Excluded: map[analysis.Reason]int{}, Noisy: map[noise.Kind]int{noise.Kind(d.name()): d.count(), noise.Steal: d.count()}}
 	for range d.IntN(most) {
 		out.Usage.Excluded[analysis.Reason(d.name())] = d.count()
@@ -339,7 +339,11 @@ func TestScrape_ArbitraryAnalysesStayWithinLimits(t *testing.T) {
 	)
 	exp := &experiment.Experiment{}
 	exp.Plan.Metrics = []experiment.Metric{{Name: "latency", Statistic: experiment.StatisticMedian}}
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
 		d := dice{rand.New(rand.NewPCG(seed, 1))}
 		w := newWorld(t, Settings{Runs: runs, SeriesPerRun: perRun}, node("node-a", true), node("node-b", false))
 		for i := range runs {

@@ -62,7 +62,7 @@ func TestScrape_ArbitraryUsageStaysWithinLimits(t *testing.T) {
 			{Kind: noise.Steal, Newest: value}, {Kind: noise.Steal, Newest: value}}}}},
 		"an unknown kind of noise": {Nodes: []analysis.NodeUsage{{Node: "a", Noise: []analysis.NodeNoise{{Kind: noise.Kind(long)}}}}},
 	} {
-		found := find(&assayv1alpha1.BenchmarkRun{}, &experiment.Experiment{}, &analysis.Analysis{Usage: &usage}, 100)
+		found := find(&assayv1alpha1.BenchmarkRun{}, &experiment.Experiment{}, &analysis.Analysis{Usage: usage}, 100)
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(onlyThese(func(out chan<- prometheus.Metric) {
 			s := newScrape(out)

@@ -41,7 +41,7 @@ func busy(t *testing.T) *world {
 	w := newWorld(t, DefaultSettings, m.run, next, node("node-a", true), node("node-b", false),
 		leaseOf(t, "node-a", lease.Holder{Namespace: "lab", Name: "scan", UID: "uid-of-scan"}))
 	before := m.world()
-	before.Run, before.Ledger.Newest = m.run.DeepCopy(), &record.Wave{}
+	before.Run, before.Ledger.Newest = m.run.DeepCopy(), &record.Wave{Purpose: record.Screen}
 	before.Run.Status = assayv1alpha1.BenchmarkRunStatus{}
 	after := m.run.Status.DeepCopy()
 	after.Leases = []assayv1alpha1.LeaseStatus{{Node: "node-a", Token: 4}}

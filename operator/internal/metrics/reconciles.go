@@ -75,7 +75,7 @@ func (m *Metrics) Reported(world *observe.World, after *assayv1alpha1.BenchmarkR
 		}
 	}
 	if newest := world.Ledger.Newest; newest != nil && after.Wave != nil && (before.Wave == nil || *before.Wave != *after.Wave) {
-		m.waves.WithLabelValues(namespace, string(newest.Why())).Inc()
+		m.waves.WithLabelValues(namespace, string(newest.Purpose)).Inc()
 	}
 	if before.CompletionTime == nil && after.CompletionTime != nil {
 		m.finished.WithLabelValues(namespace, string(after.Phase), verdict(after.Verdict)).Inc()

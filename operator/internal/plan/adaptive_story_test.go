@@ -285,7 +285,7 @@ func countBlock(levels map[int]*search.Level, exp *experiment.Experiment, wave *
 	}
 	level := levels[index]
 	finding := &level.Probe
-	if wave.Why() == record.Confirm {
+	if wave.Purpose == record.Confirm {
 		if level.Fresh == nil {
 			level.Fresh = &search.Finding{}
 		}

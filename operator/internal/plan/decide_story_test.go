@@ -60,7 +60,9 @@ func testRun() (assayv1alpha1.BenchmarkRunSpec, assayv1alpha1.BenchmarkTemplateS
 			{Name: "loop", Baseline: true, Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"}},
 			{Name: "fused", Parameters: assayv1alpha1.ParameterValues{"strategy": "fused"}},
 		},
-		Design: assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: 4, Max: 30}, Order: assayv1alpha1.OrderABBA, Seed: 1, Confidence: "0.95"},
+		Design: assayv1alpha1.Design{
+			Blocks: assayv1alpha1.Blocks{Min: 4, Max: 30}, Order: assayv1alpha1.OrderABBA, Seed: 1, Confidence: "0.95", GateConfidence: "0.995",
+		},
 		Placement: assayv1alpha1.Placement{
 			CPUs: 2, Memory: resource.MustParse("1Gi"), Exclusive: assayv1alpha1.ExclusiveCPUs, MaxNodes: 1,
 		},

@@ -2,48 +2,46 @@ package record
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
-	"fmt"
 	"io"
-	"maps"
+	"math"
+	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"k8s.io/utils/ptr"
 )
 
-// Validation against the schemas takes most of the time of reading a ledger, and nearly every object is valid. So the schemas are also
-// compiled into an acceptor, which can only accept. Objects that it does not accept go to the validator, which reports the errors. An
-// acceptor that accepts too little costs time only; TestAccepted_IsValid tests that it never accepts too much.
+// Validation against the schemas takes most of the time of reading a ledger, and nearly every object is valid. So there is an acceptor for
+// each compiled schema, which reads tokens and can only accept. Objects that it does not accept go to the validator, which reports the
+// errors. An acceptor that accepts too little costs time only; TestAccepted_IsValid tests that it never accepts too much, and
+// TestAcceptor_SchemasHaveKnownKeywords that the schemas have no keyword that it would ignore.
 
-// acceptor is a compiled schema.
+// acceptor is a compiled schema, prepared for tokens.
 type acceptor struct {
-	// types are the allowed kinds of a value's first token; empty allows all.
-	types map[jsontext.Kind]bool
+	// kinds are the allowed kinds of a value's first token; empty allows all.
+	kinds []byte
 	// integer requires whole numbers.
 	integer bool
 	// texts are the allowed strings; nil allows all.
-	texts                map[string]bool
-	minLength, maxLength int
-	pattern              *regexp.Regexp
-	dateTime             bool
-	minimum, above       *float64
-	maximum              *float64
+	texts                   map[string]bool
+	minLength, maxLength    int
+	pattern                 *regexp.Regexp
+	dateTime                bool
+	minimum, above, maximum float64
 
 	items              *acceptor
 	minItems, maxItems int
 
 	members          map[string]member
 	required         int
-	others           *acceptor
-	closed           bool
-	names            *acceptor
+	others, names    *acceptor
 	minSize, maxSize int
 	// oneOf holds names of which exactly one must be present.
 	oneOf map[string]bool
@@ -55,199 +53,75 @@ type member struct {
 	required bool
 }
 
-const unlimited = int(^uint(0) >> 1)
-
-// acceptCompiler compiles schemas by their addresses, so that references may form cycles.
-type acceptCompiler struct {
-	documents map[string]any
-	done      map[string]*acceptor
-}
-
-// at compiles the schema at a pointer of a document, such as "attempt.schema.json#/$defs/noise".
-func (c *acceptCompiler) at(file, pointer string) (*acceptor, error) {
-	address := file + "#" + pointer
-	if known, ok := c.done[address]; ok {
-		return known, nil
-	}
-	node := c.documents[file]
-	for _, step := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
-		if step == "" {
-			continue
-		}
-		object, ok := node.(map[string]any)
-		if !ok || object[step] == nil {
-			return nil, fmt.Errorf("no schema at %s", address)
-		}
-		node = object[step]
-	}
-	schema, ok := node.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("the schema at %s is not an object", address)
-	}
-	out := &acceptor{maxLength: unlimited, maxItems: unlimited, maxSize: unlimited}
-	c.done[address] = out
-	return out, c.fill(out, schema, file, pointer)
-}
-
-// fill compiles the keywords of a schema. An unknown keyword is an error, because ignoring it would accept too much.
-func (c *acceptCompiler) fill(out *acceptor, schema map[string]any, file, pointer string) error {
-	for _, keyword := range slices.Sorted(maps.Keys(schema)) {
-		if err := c.keyword(out, schema, keyword, file, pointer); err != nil {
-			return fmt.Errorf("%s at %s#%s: %w", keyword, file, pointer, err)
-		}
-	}
-	return nil
-}
-
-func (c *acceptCompiler) keyword(out *acceptor, schema map[string]any, keyword, file, pointer string) (err error) {
-	value := schema[keyword]
-	switch keyword {
-	case "$schema", "$id", "$defs", "title", "description", "enumDescriptions", "contentEncoding":
-	case "$ref":
-		return c.reference(out, schema, file, value.(string))
-	case "type":
-		out.allow(value)
-	case "const":
-		out.texts, err = textsOf([]any{value})
-	case "enum":
-		out.texts, err = textsOf(value.([]any))
-	case "minLength":
-		out.minLength, err = whole(value)
-	case "maxLength":
-		out.maxLength, err = whole(value)
-	case "pattern":
-		out.pattern, err = regexp.Compile(value.(string))
-	case "format":
-		if value != "date-time" {
-			return fmt.Errorf("unknown format %v", value)
-		}
-		out.dateTime = true
-	case "minimum":
-		out.minimum, err = real(value)
-	case "exclusiveMinimum":
-		out.above, err = real(value)
-	case "maximum":
-		out.maximum, err = real(value)
-	case "items":
-		out.items, err = c.at(file, pointer+"/items")
-	case "minItems":
-		out.minItems, err = whole(value)
-	case "maxItems":
-		out.maxItems, err = whole(value)
-	case "properties":
-		return c.properties(out, schema, file, pointer)
-	case "required":
-		if schema["properties"] == nil {
-			return fmt.Errorf("it must not occur without properties")
-		}
-	case "additionalProperties":
-		if value == false {
-			out.closed = true
-			return nil
-		}
-		out.others, err = c.at(file, pointer+"/additionalProperties")
-	case "propertyNames":
-		out.names, err = c.at(file, pointer+"/propertyNames")
-	case "minProperties":
-		out.minSize, err = whole(value)
-	case "maxProperties":
-		out.maxSize, err = whole(value)
-	case "oneOf":
-		return out.exactlyOne(value.([]any))
-	default:
-		return fmt.Errorf("unknown keyword")
-	}
-	return err
-}
-
-func (c *acceptCompiler) reference(out *acceptor, schema map[string]any, file, reference string) error {
-	for keyword := range schema {
-		if keyword != "$ref" && keyword != "description" {
-			return fmt.Errorf("beside %s", keyword)
-		}
-	}
-	to, pointer, _ := strings.Cut(reference, "#")
-	target, err := c.at(cmp.Or(to, file), pointer)
-	if err == nil {
-		// A schema that refers to one still being compiled would copy an incomplete acceptor.
-		if target.maxLength == 0 {
-			return fmt.Errorf("%s is a reference cycle", reference)
-		}
-		*out = *target
-	}
-	return err
-}
-
-func (c *acceptCompiler) properties(out *acceptor, schema map[string]any, file, pointer string) error {
-	out.members = map[string]member{}
-	for name := range schema["properties"].(map[string]any) {
-		of, err := c.at(file, pointer+"/properties/"+name)
-		if err != nil {
-			return err
-		}
-		out.members[name] = member{of: of}
-	}
-	required, _ := schema["required"].([]any)
-	for _, name := range required {
-		m, ok := out.members[name.(string)]
-		if !ok {
-			return fmt.Errorf("required %v is not among them", name)
-		}
-		m.required = true
-		out.members[name.(string)] = m
-	}
-	out.required = len(required)
-	return nil
-}
-
 // kindsOf are the kinds of the first token of a value, by its type in a schema.
 var kindsOf = map[string]string{"string": `"`, "number": "0", "integer": "0", "boolean": "tf", "object": "{", "array": "["}
 
-func (a *acceptor) allow(types any) {
-	list, ok := types.([]any)
-	if !ok {
-		list = []any{types}
+// newAcceptor returns the acceptor of a schema, which must not contain itself.
+func newAcceptor(of *jsonschema.Schema) *acceptor {
+	if of == nil {
+		return nil
 	}
-	a.types = map[jsontext.Kind]bool{}
-	for _, name := range list {
-		a.integer = a.integer || name == "integer"
-		for _, kind := range kindsOf[name.(string)] {
-			a.types[jsontext.Kind(kind)] = true
+	if of.Ref != nil {
+		return newAcceptor(of.Ref)
+	}
+	out := &acceptor{
+		dateTime:  of.Format != nil,
+		minLength: ptr.Deref(of.MinLength, 0), maxLength: ptr.Deref(of.MaxLength, math.MaxInt),
+		minItems: ptr.Deref(of.MinItems, 0), maxItems: ptr.Deref(of.MaxItems, math.MaxInt),
+		minSize: ptr.Deref(of.MinProperties, 0), maxSize: ptr.Deref(of.MaxProperties, math.MaxInt),
+		minimum: limit(of.Minimum, -1), above: limit(of.ExclusiveMinimum, -1), maximum: limit(of.Maximum, 1),
+		items: newAcceptor(of.Items2020), names: newAcceptor(of.PropertyNames), required: len(of.Required),
+	}
+	if of.Types != nil {
+		for _, name := range of.Types.ToStrings() {
+			out.kinds = append(out.kinds, kindsOf[name]...)
+			out.integer = out.integer || name == "integer"
 		}
 	}
-}
-
-func (a *acceptor) exactlyOne(alternatives []any) error {
-	a.oneOf = map[string]bool{}
-	for _, alternative := range alternatives {
-		schema, _ := alternative.(map[string]any)
-		required, _ := schema["required"].([]any)
-		if len(schema) != 1 || len(required) != 1 {
-			return fmt.Errorf("an alternative has more than one required member")
-		}
-		a.oneOf[required[0].(string)] = true
+	if of.Enum != nil {
+		out.texts = texts(of.Enum.Values)
 	}
-	return nil
+	if of.Const != nil {
+		out.texts = texts([]any{*of.Const})
+	}
+	if of.Pattern != nil {
+		out.pattern = regexp.MustCompile(of.Pattern.String())
+	}
+	for name, property := range of.Properties {
+		if out.members == nil {
+			out.members = map[string]member{}
+		}
+		out.members[name] = member{newAcceptor(property), slices.Contains(of.Required, name)}
+	}
+	// Without a schema for them, no other members are accepted.
+	if others, ok := of.AdditionalProperties.(*jsonschema.Schema); ok {
+		out.others = newAcceptor(others)
+	}
+	for _, alternative := range of.OneOf {
+		if out.oneOf == nil {
+			out.oneOf = map[string]bool{}
+		}
+		out.oneOf[alternative.Required[0]] = true
+	}
+	return out
 }
 
-func textsOf(values []any) (map[string]bool, error) {
+// limit returns a limit of a schema; without one, the infinity of this sign.
+func limit(of *big.Rat, sign int) float64 {
+	if of == nil {
+		return math.Inf(sign)
+	}
+	number, _ := of.Float64()
+	return number
+}
+
+func texts(values []any) map[string]bool {
 	out := map[string]bool{}
 	for _, value := range values {
-		text, ok := value.(string)
-		if !ok {
-			return nil, fmt.Errorf("%v is not a string", value)
-		}
-		out[text] = true
+		out[value.(string)] = true
 	}
-	return out, nil
+	return out
 }
-
-func real(value any) (*float64, error) {
-	number, err := strconv.ParseFloat(fmt.Sprint(value), 64)
-	return &number, err
-}
-
-func whole(value any) (int, error) { return strconv.Atoi(fmt.Sprint(value)) }
 
 // decoders are reused, because a ledger has a hundred thousand objects.
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
@@ -266,7 +140,7 @@ func (a *acceptor) accepts(raw []byte) bool {
 
 func (a *acceptor) next(decoder *jsontext.Decoder) bool {
 	kind := decoder.PeekKind()
-	if len(a.types) > 0 && !a.types[kind] || a.texts != nil && kind != '"' {
+	if len(a.kinds) > 0 && bytes.IndexByte(a.kinds, byte(kind)) < 0 || a.texts != nil && kind != '"' {
 		return false
 	}
 	switch kind {
@@ -311,12 +185,8 @@ func (a *acceptor) number(raw []byte) bool {
 	if a.integer && bytes.ContainsAny(raw, ".eE") {
 		return false
 	}
-	if a.minimum == nil && a.above == nil && a.maximum == nil {
-		return true
-	}
 	number, err := strconv.ParseFloat(string(raw), 64)
-	return err == nil && (a.minimum == nil || number >= *a.minimum) && (a.above == nil || number > *a.above) &&
-		(a.maximum == nil || number <= *a.maximum)
+	return err == nil && number >= a.minimum && number > a.above && number <= a.maximum
 }
 
 func (a *acceptor) array(decoder *jsontext.Decoder) bool {
@@ -356,7 +226,7 @@ func (a *acceptor) object(decoder *jsontext.Decoder) bool {
 		}
 		switch {
 		case known:
-		case a.closed || a.others == nil:
+		case a.others == nil:
 			return false
 		default:
 			m.of = a.others
@@ -371,17 +241,9 @@ func (a *acceptor) object(decoder *jsontext.Decoder) bool {
 
 // acceptors compiles the schemas, by kind, once.
 var acceptors = sync.OnceValue(func() map[string]*acceptor {
-	c := &acceptCompiler{documents: map[string]any{}, done: map[string]*acceptor{}}
-	for _, name := range kinds {
-		c.documents[name+".schema.json"] = readSchema(name)
-	}
 	out := map[string]*acceptor{}
-	for _, name := range kinds {
-		compiled, err := c.at(name+".schema.json", "")
-		if err != nil {
-			panic(err) // The files are embedded, and a test compiles them.
-		}
-		out[name] = compiled
+	for name, schema := range schemas() {
+		out[name] = newAcceptor(schema)
 	}
 	return out
 })

@@ -4,7 +4,6 @@
 package record
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -30,8 +29,8 @@ type Wave struct {
 	Run        Run    `json:"run"`
 	Experiment string `json:"experiment"`
 	Wave       int    `json:"wave"`
-	// Purpose is why the blocks run; empty in ledgers older than the field, which only screened.
-	Purpose  Purpose  `json:"purpose,omitempty"`
+	// Purpose is why the blocks run.
+	Purpose  Purpose  `json:"purpose"`
 	Workload Workload `json:"workload"`
 	// Environment has the requirements that a block checks before its first trial; nil means none.
 	Environment *Requirements `json:"environment,omitempty"`
@@ -55,9 +54,6 @@ const (
 	// Search blocks try loads, with some of the cells only.
 	Search Purpose = "search"
 )
-
-// Why returns the wave's purpose, also for ledgers without the field.
-func (w *Wave) Why() Purpose { return cmp.Or(w.Purpose, Screen) }
 
 // Requirements are checked by every block before its first trial. If one is unmet, every trial is NotStarted with the reason.
 type Requirements struct {

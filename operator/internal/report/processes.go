@@ -10,7 +10,7 @@ import (
 
 // Processes tabulates resource usage per arm. Columns without any value are omitted, and the table is empty if no usage was recorded.
 func Processes(result *analysis.Analysis) Table {
-	if result.Usage == nil || len(result.Usage.Processes) == 0 {
+	if len(result.Usage.Processes) == 0 {
 		return Table{}
 	}
 	var shown []record.ProcessQuantity

@@ -51,13 +51,12 @@ func (l *Ledger) Edit(from, to string) {
 	}
 }
 
-// ByHand removes the optional fields from the experiment, as in a ledger written by hand.
+// ByHand removes the plan from the experiment, as in a ledger that is being written by hand.
 func (l *Ledger) ByHand() {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(l.Read(ledger.ExperimentKey), &fields); err != nil {
 		l.T.Fatal(err)
 	}
-	delete(fields, "api")
 	delete(fields, "plan")
 	raw, err := json.Marshal(fields)
 	if err != nil {

@@ -32,21 +32,22 @@ func (w *world) runWaveUnless(number int, machine fixture.Machine, lost func(key
 	w.t.Helper()
 	name := executor.Name(w.run.Name, number)
 	w.until("workflow "+name+" exists", func() error { _, err := w.getWorkflow(name); return err })
-	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	store := w.ledger()
+	exp, err := ledger.ReadExperiment(w.ctx, store)
 	w.must(err)
 	machine.Seed = uint64(number + 1)
 	objects, err := fixture.Objects(exp, nil, machine.Run(exp, w.wave(number)))
 	w.must(err)
 	for key, raw := range objects {
 		if strings.HasPrefix(key, ledger.AttemptsPrefix) && !lost(key) {
-			w.must(w.ledger().Create(w.ctx, key, raw))
+			w.must(store.Create(w.ctx, key, raw))
 		}
 	}
-	evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), number)
+	evidence, err := ledger.ReadEvidence(w.ctx, store, number)
 	w.must(err)
 	raw, err := json.Marshal(analyze.Evidence(exp, evidence, number))
 	w.must(err)
-	w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(number), raw))
+	w.must(store.Replace(w.ctx, ledger.AnalysisKey(number), raw))
 	w.argoSays(name, "Succeeded", "")
 }
 
@@ -78,6 +79,7 @@ func (w *world) runToTheEnd(machine fixture.Machine) ([]record.Wave, assayv1alph
 }
 
 func TestAdaptiveRun_AddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 10, Max: 30}
 		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "2.5%"}
@@ -101,12 +103,12 @@ func TestAdaptiveRun_AddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 		if i == len(waves)-1 {
 			want = record.Confirm
 		}
-		if wave.Why() != want {
-			t.Errorf("wave %d is to %s, want %s", i, wave.Why(), want)
+		if wave.Purpose != want {
+			t.Errorf("wave %d is to %s, want %s", i, wave.Purpose, want)
 		}
 		for _, block := range wave.Blocks {
 			planned += block.Trials()
-			nodes[wave.Why()][block.Lease.Node] = true
+			nodes[wave.Purpose][block.Lease.Node] = true
 		}
 	}
 	for node := range nodes[record.Confirm] {
@@ -128,6 +130,7 @@ func TestAdaptiveRun_AddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 
 // The node of a block fails during the block. Of exactly three requested blocks, two are complete.
 func TestInterruptedBlock_IsReplacedBeyondBlocksMax(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 3, Max: 3}
 		// The results of the lost part are unknown, so a gate that requires all trials cannot be decided.
@@ -171,6 +174,7 @@ func adminCreate(w *world) error {
 }
 
 func TestSearch_EndsWithAnswerForEveryArm(t *testing.T) {
+	t.Parallel()
 	capacity := map[string]float64{"loop": 600, "fused-m4r": 1500}
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})
@@ -192,8 +196,8 @@ func TestSearch_EndsWithAnswerForEveryArm(t *testing.T) {
 			return 0.004 * math.Pow(rate/capacity[arm], 2)
 		},
 	})
-	if waves[0].Why() != record.Search || waves[len(waves)-1].Why() != record.Confirm {
-		t.Errorf("the first wave is to %s and the last to %s", waves[0].Why(), waves[len(waves)-1].Why())
+	if waves[0].Purpose != record.Search || waves[len(waves)-1].Purpose != record.Confirm {
+		t.Errorf("the first wave is to %s and the last to %s", waves[0].Purpose, waves[len(waves)-1].Purpose)
 	}
 	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonSearchEnded,
 		"breaks latency median at most 4.000 ms")
@@ -213,6 +217,7 @@ func TestSearch_EndsWithAnswerForEveryArm(t *testing.T) {
 }
 
 func TestInvalidDesigns_AreRejectedWithFieldAndRemedy(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		edit  func(*assayv1alpha1.BenchmarkRunSpec)
 		texts []string
@@ -253,6 +258,7 @@ func TestInvalidDesigns_AreRejectedWithFieldAndRemedy(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { tc.edit(spec) })
 			w.must(adminCreate(w))
 			w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonInvalidExperiment, tc.texts...)

@@ -23,6 +23,7 @@ func key(namespace, name string) client.ObjectKey {
 }
 
 func TestAPIServer_RejectsInvalidObjects(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		edit func(*assayv1alpha1.BenchmarkRun)
 		want string
@@ -72,7 +73,7 @@ func TestAPIServer_RejectsInvalidObjects(t *testing.T) {
 			func(run *assayv1alpha1.BenchmarkRun) { run.Spec.Parameters = values{"Rows-1": "1"} }, "camelCase",
 		},
 	}
-	w := newWorld(t, nil)
+	w := newNamespace(t, nil)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			run := w.run.DeepCopy()
@@ -86,6 +87,7 @@ func TestAPIServer_RejectsInvalidObjects(t *testing.T) {
 }
 
 func TestAPIServer_ExperimentIsImmutable(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		edit func(*assayv1alpha1.BenchmarkRunSpec)
 		want string
@@ -127,7 +129,8 @@ func TestAPIServer_ExperimentIsImmutable(t *testing.T) {
 
 // A local run gets its defaults from the program, a run in a cluster from the schema; both must agree.
 func TestDefaults_OfAPIServerAndLocalRunAgree(t *testing.T) {
-	w := newWorld(t, nil)
+	t.Parallel()
+	w := newNamespace(t, nil)
 	template := assayv1alpha1.BenchmarkTemplateSpec{
 		Image: "scan:1", Command: []string{"/scan"},
 		Parameters: []assayv1alpha1.Parameter{{Name: "strategy"}},

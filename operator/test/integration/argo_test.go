@@ -18,15 +18,9 @@ import (
 // waves need, then with the right ones.
 func TestArgo_InstalledAfterOperator(t *testing.T) {
 	workflows := readCRD(t, "argoproj.io_workflows.yaml")
-	operator.stop()
 	deleteCRD(t, workflows)
 	t.Cleanup(func() { installCRD(t, readCRD(t, "argoproj.io_workflows.yaml")) })
-	var err error
-	if operator, err = startOperator(); err != nil {
-		t.Fatal(err)
-	}
-
-	w := newWorld(t, nil)
+	w := newWorld(t, nil, withArgoChecks)
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted)
@@ -50,7 +44,7 @@ func TestArgo_InstalledAfterOperator(t *testing.T) {
 
 // A run whose workflows were removed with Argo releases its node and is deleted.
 func TestArgo_RunIsDeletedWhileMissing(t *testing.T) {
-	w := started(t, nil)
+	w := started(t, nil, withArgoChecks)
 	workflows := readCRD(t, "argoproj.io_workflows.yaml")
 	t.Cleanup(func() { installCRD(t, readCRD(t, "argoproj.io_workflows.yaml")) })
 	deleteCRD(t, workflows)
@@ -67,7 +61,7 @@ func TestArgo_RunIsCancelledAndDeletedWhileMissing(t *testing.T) {
 	workflows := readCRD(t, "argoproj.io_workflows.yaml")
 	deleteCRD(t, workflows)
 	t.Cleanup(func() { installCRD(t, readCRD(t, "argoproj.io_workflows.yaml")) })
-	w := newWorld(t, nil)
+	w := newWorld(t, nil, withArgoChecks)
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonEngineMissing)

@@ -3,7 +3,6 @@ package integration
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,12 +13,12 @@ import (
 
 // The attacks on the API, which make attack also runs against a whole cluster.
 func TestNoAttackOnTheAPISucceeds(t *testing.T) {
-	w := newWorld(t, nil)
+	t.Parallel()
+	w := newWorld(t, nil, withLimited)
 	w.must(admin.Create(w.ctx, w.template))
-	w.must(client.IgnoreAlreadyExists(admin.Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: limitedNamespace}})))
-	limited := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: w.template.Name},
-		Spec: w.template.Spec}
-	w.must(client.IgnoreAlreadyExists(admin.Create(w.ctx, limited)))
+	w.must(admin.Create(w.ctx, &assayv1alpha1.BenchmarkTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.limited(), Name: w.template.Name}, Spec: w.template.Spec,
+	}))
 	for _, name := range []string{"people.yaml", "executor_role.yaml"} {
 		roles, err := readConfig(name)
 		w.must(err)
@@ -35,7 +34,7 @@ func TestNoAttackOnTheAPISucceeds(t *testing.T) {
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: "assay-executor"}},
 	}))
 	world := &attacks.World{
-		Kube: admin, Config: adminConfig, System: leaseNamespace, Namespace: w.namespace, Limited: limitedNamespace,
+		Kube: admin, Config: adminConfig, System: systemNamespace, Namespace: w.namespace, Limited: w.limited(),
 		// The test environment has no controller for role aggregation, so extend the role edit directly.
 		TenantRoles: []string{"assay-view", "assay-edit"},
 		Sound: func(namespace, name string) *assayv1alpha1.BenchmarkRun {

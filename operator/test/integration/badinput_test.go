@@ -14,6 +14,7 @@ import (
 type values = assayv1alpha1.ParameterValues
 
 func TestInvalidExperiments_AreRejectedByField(t *testing.T) {
+	t.Parallel()
 	integer := func(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *assayv1alpha1.Parameter {
 		for i := range template.Parameters {
 			if template.Parameters[i].Name == name {
@@ -83,6 +84,7 @@ func TestInvalidExperiments_AreRejectedByField(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, tc.edit)
 			w.must(admin.Create(w.ctx, w.template))
 			w.must(admin.Create(w.ctx, w.run))
@@ -103,6 +105,7 @@ func TestInvalidExperiments_AreRejectedByField(t *testing.T) {
 }
 
 func TestRun_WaitsForMissingTemplate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound, `"pir-scan"`, "create it")
@@ -111,6 +114,7 @@ func TestRun_WaitsForMissingTemplate(t *testing.T) {
 }
 
 func TestRun_NamesUnsuitableNodes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.CPUs = 16
 		spec.Placement.NodeSelector["disk"] = "nvme"
@@ -134,6 +138,7 @@ func TestRun_NamesUnsuitableNodes(t *testing.T) {
 }
 
 func TestRun_EndsWhenImageCannotBePulled(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "main", Image: "pir-scan:test",
@@ -146,6 +151,7 @@ func TestRun_EndsWhenImageCannotBePulled(t *testing.T) {
 }
 
 func TestRun_WaitsForUnscheduledPod(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	pod := w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available: 1 Insufficient cpu.",
@@ -156,6 +162,7 @@ func TestRun_WaitsForUnscheduledPod(t *testing.T) {
 }
 
 func TestRun_EndsWhenWorkflowMeasuresNothing(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.argoSays("scan-w000", "Error", `serviceaccount "assay-executor" not found`)
 	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonExecutionFailed,

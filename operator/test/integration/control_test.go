@@ -32,6 +32,7 @@ func (w *world) untilWorkflow(what string, check func(argo.Spec) bool) {
 }
 
 func TestSuspend_AndResume(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = ptr.To(true) })
 	w.untilWorkflow("is suspended", func(spec argo.Spec) bool { return ptr.Deref(spec.Suspend, false) })
@@ -45,6 +46,7 @@ func TestSuspend_AndResume(t *testing.T) {
 }
 
 func TestSuspend_AtCreationStartsNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Suspend = ptr.To(true)
 	})
@@ -59,6 +61,7 @@ func TestSuspend_AtCreationStartsNothing(t *testing.T) {
 }
 
 func TestCancel_AnalyzesExistingResults(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.runBlocks(0, 2)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
@@ -74,6 +77,7 @@ func TestCancel_AnalyzesExistingResults(t *testing.T) {
 
 // Argo marks the blocks of a stopped workflow as failed and starts the analysis while their keepers still write.
 func TestCancel_LateAttemptsAreAnalyzed(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]struct {
 		reason string
 		edit   func(*assayv1alpha1.BenchmarkRunSpec)
@@ -83,10 +87,11 @@ func TestCancel_LateAttemptsAreAnalyzed(t *testing.T) {
 			w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
 		}},
 		"over its budget": {assayv1alpha1.ReasonBudgetExhausted, func(spec *assayv1alpha1.BenchmarkRunSpec) {
-			spec.Budget.WallClock = metav1.Duration{Duration: 4 * time.Second}
-		}, func(*world) {}},
+			spec.Budget.WallClock = metav1.Duration{Duration: time.Hour}
+		}, func(w *world) { w.pass(2 * time.Hour) }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { end.edit(spec) })
 			w.runBlocks(0, 2)
 			pod := w.blockPod("scan-w000-block-2")
@@ -109,6 +114,7 @@ func TestCancel_LateAttemptsAreAnalyzed(t *testing.T) {
 }
 
 func TestCancel_BeforeAnyBlockRan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Cancel = ptr.To(true)
 	})
@@ -120,17 +126,20 @@ func TestCancel_BeforeAnyBlockRan(t *testing.T) {
 }
 
 func TestBudget_StopsRun(t *testing.T) {
+	t.Parallel()
 	w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
-		spec.Budget.WallClock = metav1.Duration{Duration: 2 * time.Second}
+		spec.Budget.WallClock = metav1.Duration{Duration: time.Hour}
 	})
 	w.runBlocks(0, 2)
+	w.pass(2 * time.Hour)
 	w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 	w.analyze()
 	w.argoSays("scan-w000", "Failed", "stopped with strategy 'Stop'")
-	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonBudgetExhausted, "2s")
+	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonBudgetExhausted, "1h")
 }
 
 func TestDelete_FinishesAfterBlocksHaveStopped(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	pod := w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning})
 	// The object store is unavailable, which must not block the deletion.
@@ -152,6 +161,7 @@ func TestDelete_FinishesAfterBlocksHaveStopped(t *testing.T) {
 }
 
 func TestTimeToLive_DeletesRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Cancel, spec.TTLSecondsAfterFinished = ptr.To(true), ptr.To[int32](1)
 	})
@@ -160,6 +170,7 @@ func TestTimeToLive_DeletesRun(t *testing.T) {
 }
 
 func TestLedger_OutageLosesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	s.fail(w.namespace, store.ErrNoBucket)
 	t.Cleanup(func() { s.fail(w.namespace, nil) })

@@ -29,6 +29,7 @@ func (w *world) dashboardsOf() []corev1.ConfigMap {
 }
 
 func TestDashboard_EveryRunHasOne(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	var first corev1.ConfigMap
 	w.until("the run has a dashboard, and its address is in the status", func() error {
@@ -84,6 +85,7 @@ func TestDashboard_EveryRunHasOne(t *testing.T) {
 }
 
 func TestDashboard_WriteErrorDoesNotBlockRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)
@@ -97,6 +99,7 @@ func TestDashboard_WriteErrorDoesNotBlockRun(t *testing.T) {
 }
 
 func TestDashboard_MissingForRejectedRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	run := w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)

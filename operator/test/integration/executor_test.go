@@ -21,19 +21,8 @@ import (
 // faked is a world whose operator has a fake engine, and that engine.
 func faked(t *testing.T) (*world, *fakeexecutor.Executor) {
 	t.Helper()
-	operator.stop()
 	engine := fakeexecutor.New()
-	var err error
-	if operator, err = startFakeOperator(engine); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		operator.stop()
-		if operator, err = startOperator(); err != nil {
-			t.Fatal(err)
-		}
-	})
-	w := newWorld(t, nil)
+	w := newWorld(t, nil, withEngine(engine))
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
 	return w, engine
@@ -51,6 +40,7 @@ func (w *world) untilSet(engine *fakeexecutor.Executor, name string, change func
 }
 
 func TestFakeEngine_RunReachesItsVerdict(t *testing.T) {
+	t.Parallel()
 	w, engine := faked(t)
 	w.untilSet(engine, "scan-w000", func(e *executor.Execution) { e.Seen = true })
 	run := w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning, "execution scan-w000")
@@ -72,6 +62,7 @@ func TestFakeEngine_RunReachesItsVerdict(t *testing.T) {
 }
 
 func TestFakeEngine_CauseOfFailureIsQuoted(t *testing.T) {
+	t.Parallel()
 	w, engine := faked(t)
 	w.untilSet(engine, "scan-w000", func(e *executor.Execution) { e.Seen, e.Ended, e.Message = true, true, "quota exceeded" })
 	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonExecutionFailed,
@@ -79,20 +70,10 @@ func TestFakeEngine_CauseOfFailureIsQuoted(t *testing.T) {
 }
 
 func TestFakeEngine_RunWaitsWhileEngineIsNotReady(t *testing.T) {
-	operator.stop()
+	t.Parallel()
 	engine := fakeexecutor.New()
 	engine.SetState(plan.EngineState{Problem: assayv1alpha1.ReasonEngineMissing, Message: "install the engine"})
-	var err error
-	if operator, err = startFakeOperator(engine); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		operator.stop()
-		if operator, err = startOperator(); err != nil {
-			t.Fatal(err)
-		}
-	})
-	w := newWorld(t, nil)
+	w := newWorld(t, nil, withEngine(engine))
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonEngineMissing, "install the engine")
@@ -101,6 +82,7 @@ func TestFakeEngine_RunWaitsWhileEngineIsNotReady(t *testing.T) {
 }
 
 func TestFakeEngine_SuspendResumeAndCancelReachTheExecution(t *testing.T) {
+	t.Parallel()
 	w, engine := faked(t)
 	state := func(want string, check func(executor.Execution) bool) {
 		t.Helper()

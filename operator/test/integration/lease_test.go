@@ -75,7 +75,7 @@ func (w *world) finish() {
 func (w *world) leaseOf(node string) lease.Lease {
 	w.t.Helper()
 	var object coordinationv1.Lease
-	err := admin.Get(w.ctx, client.ObjectKey{Namespace: leaseNamespace, Name: lease.Name(node)}, &object)
+	err := admin.Get(w.ctx, client.ObjectKey{Namespace: w.system(), Name: lease.Name(node)}, &object)
 	if client.IgnoreNotFound(err) == nil && err != nil {
 		return lease.Lease{Node: node}
 	}
@@ -112,7 +112,7 @@ func (w *world) expire(node string) {
 	w.t.Helper()
 	w.until("the lease of "+node+" is in the past", func() error {
 		var object coordinationv1.Lease
-		if err := admin.Get(w.ctx, client.ObjectKey{Namespace: leaseNamespace, Name: lease.Name(node)}, &object); err != nil {
+		if err := admin.Get(w.ctx, client.ObjectKey{Namespace: w.system(), Name: lease.Name(node)}, &object); err != nil {
 			return err
 		}
 		object.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now().Add(-time.Hour)))
@@ -142,7 +142,7 @@ func (w *world) watchHistory() *history {
 	for _, list := range []client.ObjectList{&coordinationv1.LeaseList{}, &argo.WorkflowList{}} {
 		namespace := w.namespace
 		if _, ok := list.(*coordinationv1.LeaseList); ok {
-			namespace = leaseNamespace
+			namespace = w.system()
 		}
 		events, err := watcher.Watch(w.ctx, list, client.InNamespace(namespace))
 		w.must(err)
@@ -216,6 +216,7 @@ func (h *history) noOverlap(t *testing.T) []string {
 }
 
 func TestLease_CompetingRunsNeverOverlap(t *testing.T) {
+	t.Parallel()
 	first := newWorld(t, nil)
 	second := first.beside("rival")
 	history := first.watchHistory()
@@ -245,11 +246,9 @@ func TestLease_CompetingRunsNeverOverlap(t *testing.T) {
 
 	// The operator is killed during the wave and replaced.
 	winner.runBlocks(0, 2)
-	operator.stop()
+	first.operator.stop()
 	winner.runBlocks(2, 4)
-	var err error
-	operator, err = startOperator()
-	first.must(err)
+	first.operator.start()
 
 	winner.analyze()
 	winner.argoSays(executor.Name(winner.run.Name, 0), "Succeeded", "")
@@ -278,6 +277,7 @@ func TestLease_CompetingRunsNeverOverlap(t *testing.T) {
 }
 
 func TestLease_RunsAcquireNodeInOrderOfCreation(t *testing.T) {
+	t.Parallel()
 	holder := newWorld(t, nil)
 	history := holder.watchHistory()
 	holder.must(admin.Create(holder.ctx, holder.template))
@@ -317,6 +317,7 @@ func TestLease_RunsAcquireNodeInOrderOfCreation(t *testing.T) {
 }
 
 func TestLease_EveryEndingReleasesNode(t *testing.T) {
+	t.Parallel()
 	type edit = func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)
 	endings := map[string]struct {
 		edit edit
@@ -344,9 +345,10 @@ func TestLease_EveryEndingReleasesNode(t *testing.T) {
 		},
 		"out of budget": {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
-				spec.Budget.WallClock = metav1.Duration{Duration: time.Second}
+				spec.Budget.WallClock = metav1.Duration{Duration: time.Hour}
 			},
 			func(w *world) {
+				w.pass(2 * time.Hour)
 				w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 				w.argoSays("scan-w000", "Failed", "stopped")
 			},
@@ -354,6 +356,7 @@ func TestLease_EveryEndingReleasesNode(t *testing.T) {
 	}
 	for name, ending := range endings {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := started(t, ending.edit)
 			node := w.node("node-a")
 			held := w.untilHolds(node)
@@ -375,6 +378,7 @@ func TestLease_EveryEndingReleasesNode(t *testing.T) {
 }
 
 func TestLease_IsHeldWhileBlockRuns(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	node := w.node("node-a")
 	pod := w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning})
@@ -388,6 +392,7 @@ func TestLease_IsHeldWhileBlockRuns(t *testing.T) {
 }
 
 func TestTaint_OfExclusiveNodeWhileHeld(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
 	})
@@ -410,10 +415,9 @@ func TestTaint_OfExclusiveNodeWhileHeld(t *testing.T) {
 		}
 	}
 	// The taint is removed and the operator replaced; the new operator restores it.
-	operator.stop()
+	w.operator.stop()
 	w.setTaints(node)
-	operator, err = startOperator()
-	w.must(err)
+	w.operator.start()
 	w.untilTaint(node, uid)
 
 	w.finish()
@@ -456,6 +460,7 @@ func (w *world) untilTaint(name, uid string) {
 
 // A user removes the operator's finalizer from a run and deletes it with its workflow orphaned. No controller would stop the workflow.
 func TestDelete_RunWithoutFinalizerReleasesNode(t *testing.T) {
+	t.Parallel()
 	for sentence, behind := range map[string]func(w *world){
 		"before garbage collection": func(*world) {},
 		"and it is gone": func(w *world) {
@@ -474,11 +479,12 @@ func TestDelete_RunWithoutFinalizerReleasesNode(t *testing.T) {
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
 			w := started(t, nil)
 			node := w.node("node-a")
 			w.untilHolds(node)
 			if sentence == "and it is gone" {
-				operator.stop()
+				w.operator.stop()
 			}
 			w.until("its finalizer is off and it is deleted", func() error {
 				run := w.get()
@@ -490,9 +496,7 @@ func TestDelete_RunWithoutFinalizerReleasesNode(t *testing.T) {
 			})
 			behind(w)
 			if sentence == "and it is gone" {
-				var err error
-				operator, err = startOperator()
-				w.must(err)
+				w.operator.start()
 			}
 			w.until("its workflow is gone", func() error {
 				_, err := w.getWorkflow("scan-w000")
@@ -514,6 +518,7 @@ func TestDelete_RunWithoutFinalizerReleasesNode(t *testing.T) {
 // Worst case of a lost node: the operator of the run dies, the run is deleted by force, and its pod is on an unreachable
 // machine.
 func TestTakeover_WaitsForPodsAndFencesVictim(t *testing.T) {
+	t.Parallel()
 	victim := started(t, nil)
 	node := victim.node("node-a")
 	held := victim.untilHolds(node)
@@ -523,7 +528,7 @@ func TestTakeover_WaitsForPodsAndFencesVictim(t *testing.T) {
 	wave, ledgerOfVictim := victim.wave(0), victim.ledger()
 	victim.runBlocks(0, 3)
 
-	operator.stop()
+	victim.operator.stop()
 	gone := victim.get()
 	gone.Finalizers = nil
 	victim.must(admin.Update(victim.ctx, gone))
@@ -532,8 +537,7 @@ func TestTakeover_WaitsForPodsAndFencesVictim(t *testing.T) {
 	victim.must(err)
 	victim.must(admin.Delete(victim.ctx, wf))
 	victim.expire(node)
-	operator, err = startOperator()
-	victim.must(err)
+	victim.operator.start()
 
 	heir := victim.beside("heir")
 	heir.create()
@@ -589,12 +593,13 @@ func writeLate(w *world, store store.Store, wave *record.Wave, when time.Time) [
 }
 
 func TestLease_OfDeletedRunEndsWithoutWaitingRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	node := w.node("node-a")
 	ghost := lease.Lease{Node: node}.TakenBy(lease.Holder{Namespace: w.namespace, Name: "ghost", UID: "1"}, true, lease.DefaultDuration,
 		time.Now().Add(-time.Hour))
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
+		Namespace: w.system(), Name: lease.Name(node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 	}}
 	w.must(ghost.Write(object))
 	w.must(admin.Create(w.ctx, object))
@@ -603,6 +608,7 @@ func TestLease_OfDeletedRunEndsWithoutWaitingRuns(t *testing.T) {
 }
 
 func TestLease_LostLeaseStartsNoWave(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	node := w.node("node-a")
 	w.untilHolds(node)
@@ -612,19 +618,18 @@ func TestLease_LostLeaseStartsNoWave(t *testing.T) {
 		}
 		return nil
 	})
-	operator.stop()
+	w.operator.stop()
 	// While the operator is stopped, the wave's workflow is lost and another run acquires the node.
 	wf, err := w.getWorkflow("scan-w000")
 	w.must(err)
 	w.must(admin.Delete(w.ctx, wf))
 	var object coordinationv1.Lease
-	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: leaseNamespace, Name: lease.Name(node)}, &object))
+	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: w.system(), Name: lease.Name(node)}, &object))
 	thief := w.leaseOf(node).Ended(lease.Expired, time.Now()).TakenBy(lease.Holder{Namespace: w.namespace, Name: "thief", UID: "2"}, false,
 		lease.DefaultDuration, time.Now())
 	w.must(thief.Write(&object))
 	w.must(admin.Update(w.ctx, &object))
-	operator, err = startOperator()
-	w.must(err)
+	w.operator.start()
 
 	// An analysis closes the wave; its blocks never run under the other run's lease.
 	w.until("the wave is analysed as it is", func() error { _, err := w.getWorkflow("scan-w000-a1"); return err })
@@ -635,6 +640,7 @@ func TestLease_LostLeaseStartsNoWave(t *testing.T) {
 }
 
 func TestNode_CordonedDuringRunIsReleased(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	first := w.node("node-a")
 	w.addNode("node-b", "4")
@@ -656,6 +662,7 @@ func TestNode_CordonedDuringRunIsReleased(t *testing.T) {
 }
 
 func TestNode_NotReadyBeyondGraceIsReleased(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	name := w.node("node-a")
 	w.bind(w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning}), name)
@@ -691,6 +698,7 @@ func (w *world) bind(pod *corev1.Pod, node string) {
 
 // Eight operators without leader election try to acquire a node for eight runs at the same time.
 func TestLease_ConcurrentAcquireHasOneWinner(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Suspend = ptr.To(true)
 	})
@@ -706,7 +714,7 @@ func TestLease_ConcurrentAcquireHasOneWinner(t *testing.T) {
 	for i := range runs {
 		applier := &apply.Applier{
 			Client: admin, Live: admin, Store: s, Executor: &argo.Executor{Client: admin, Live: admin},
-			Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
+			Lease: apply.LeaseConfig{Namespace: w.system(), Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
 		}
 		group.Go(func() {
 			outcomes[i] = applier.Do(w.ctx, runs[i], plan.AcquireLeases{Nodes: []string{w.node("node-a")}})
@@ -735,13 +743,14 @@ func TestLease_ConcurrentAcquireHasOneWinner(t *testing.T) {
 
 // The last check before a wave is created reads the API server, independently of the planner's cache.
 func TestLease_WaveUnderStaleTokenIsRejected(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
 	w.must(err)
 	held := w.untilHolds(w.node("node-a"))
 	applier := &apply.Applier{
 		Client: admin, Live: admin, Store: s, Executor: &argo.Executor{Config: workflowConfig(), Client: admin, Live: admin},
-		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
+		Lease: apply.LeaseConfig{Namespace: w.system(), Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
 	}
 	for _, lane := range []design.Lane{{Node: held.Node, Token: held.Token + 1}, {Node: w.node("node-b"), Token: 1}} {
 		wave, err := design.BuildWave(exp, 7, 4, 2, []design.Lane{lane})
@@ -763,6 +772,7 @@ func TestLease_WaveUnderStaleTokenIsRejected(t *testing.T) {
 }
 
 func TestLease_RunWithoutLeaseAvoidsExclusiveNode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
 	})

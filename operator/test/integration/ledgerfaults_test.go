@@ -22,6 +22,7 @@ import (
 
 // A run reports every fault of the object store with its remedy, and continues once it is repaired.
 func TestLedgerFault_IsReportedAndRecovered(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		err    error
 		reason string
@@ -39,6 +40,7 @@ func TestLedgerFault_IsReportedAndRecovered(t *testing.T) {
 		"something else in the bucket":   {errors.New("experiment.json is not JSON"), assayv1alpha1.ReasonLedgerDamaged, []string{"experiment.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, nil)
 			s.fail(w.namespace, tc.err)
 			t.Cleanup(func() { s.fail(w.namespace, nil) })
@@ -56,6 +58,7 @@ func TestLedgerFault_IsReportedAndRecovered(t *testing.T) {
 // While the store hangs for many runs, runs that need no store are reconciled: leases are renewed, a cancelled run is stopped, and
 // a deleted one is removed. More runs hang than there are reconcile workers.
 func TestLedgerFault_HangingStoreBlocksNoOtherRun(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	node := w.namespace + "-node-a"
 	held := w.untilHolds(node)

@@ -25,6 +25,7 @@ func (w *world) forgetManagers() {
 
 // Otherwise the run would stay suspended for the operator, and its budget never end.
 func TestStatus_IsCompleteWithoutFieldOwnership(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = ptr.To(true) })
 	w.untilCondition(assayv1alpha1.ConditionSuspended, metav1.ConditionTrue, assayv1alpha1.ReasonSuspended)
@@ -38,11 +39,13 @@ func TestStatus_IsCompleteWithoutFieldOwnership(t *testing.T) {
 
 // Otherwise the deletion would never finish, and the operator retry for ever.
 func TestFinalizer_IsRemovedWithoutFieldOwnership(t *testing.T) {
+	t.Parallel()
 	for name, hostile := range map[string]func(*world){
 		"who made it wrote the finalizer": func(w *world) { w.run.Finalizers = []string{plan.Finalizer} },
 		"no field has an owner":           func(*world) {},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, nil)
 			hostile(w)
 			w.must(admin.Create(w.ctx, w.template))
@@ -62,6 +65,7 @@ func TestFinalizer_IsRemovedWithoutFieldOwnership(t *testing.T) {
 
 // An operator that lost the leadership decides on a version that its successor has replaced.
 func TestStatus_WriteOnStaleVersionIsRejected(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	read := w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)

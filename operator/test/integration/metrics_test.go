@@ -16,7 +16,7 @@ import (
 // series returns the lines of the operator's metrics for the test's namespace that contain every text.
 func (w *world) series(texts ...string) []string {
 	w.t.Helper()
-	families, err := operator.registry.Gather()
+	families, err := w.operator.registry.Gather()
 	w.must(err)
 	var raw bytes.Buffer
 	for _, family := range families {
@@ -48,6 +48,7 @@ func (w *world) untilSeries(want int, texts ...string) {
 }
 
 func TestMetrics_FollowRunFromLeaseToEnd(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.untilSeries(1, "assay_lease_held{", `node="`+w.namespace+`-node-a"`, `run="scan"`)
 	w.untilSeries(1, "assay_run_info{", `phase="Running"`, `template="pir-scan"`, `verdict="None"`)
@@ -75,10 +76,8 @@ func TestMetrics_FollowRunFromLeaseToEnd(t *testing.T) {
 			append(w.series("assay_comparison"), append(w.series("assay_gate_e"), w.series("assay_node_noise")...)...)...)
 	}
 	before := results()
-	operator.stop()
-	var err error
-	operator, err = startOperator()
-	w.must(err)
+	w.operator.stop()
+	w.operator.start()
 	w.until("the new operator reports the metrics of the old one", func() error {
 		if diff := cmp.Diff(before, results()); diff != "" {
 			return fmt.Errorf("-before +after:\n%s", diff)
@@ -94,6 +93,7 @@ func TestMetrics_FollowRunFromLeaseToEnd(t *testing.T) {
 }
 
 func TestMetrics_OfWaitingRun(t *testing.T) {
+	t.Parallel()
 	first := started(t, nil)
 	second := first.beside("later")
 	second.create()

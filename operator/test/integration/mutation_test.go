@@ -30,6 +30,7 @@ const mutants = 60
 // Valid specs with one or two mutated places must not cause a panic. A rejection names a field, and deleting the run leaves no
 // object.
 func TestMutatedSpecs_AreRejectedByFieldAndLeaveNoObjects(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	var created []*unstructured.Unstructured
 	what := map[string]string{}
@@ -223,7 +224,8 @@ func spoil(random *rand.Rand, at place) string {
 
 // A seed determines its mutation.
 func TestMutate_SameSeedGivesSameMutant(t *testing.T) {
-	w := newWorld(t, nil)
+	t.Parallel()
+	w := newNamespace(t, nil)
 	for seed := range uint64(20) {
 		first, did := mutate(t, w, seed)
 		again, too := mutate(t, w, seed)
@@ -237,7 +239,8 @@ func TestMutate_SameSeedGivesSameMutant(t *testing.T) {
 
 // A list fails if Go cannot decode one of its objects, so the API server must reject values that the schema type alone allows.
 func TestAPIServer_UnreadableTimesAndQuantitiesAreRejected(t *testing.T) {
-	w := newWorld(t, nil)
+	t.Parallel()
+	w := newNamespace(t, nil)
 	for name, tc := range map[string]struct{ field, patch string }{
 		"an invalid time":               {"spec.budget.wallClock", `{"budget":{"wallClock":"../../etc"}}`},
 		"a time that overflows":         {"spec.budget.wallClock", `{"budget":{"wallClock":"99999999999h"}}`},

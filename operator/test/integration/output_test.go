@@ -10,6 +10,7 @@ import (
 )
 
 func TestAPIServer_UnreadableOutputsAreRejected(t *testing.T) {
+	t.Parallel()
 	type template = assayv1alpha1.BenchmarkTemplateSpec
 	from := assayv1alpha1.MetricSource{Benchmark: "http_reqs", Field: "rate"}
 	cases := map[string]struct {
@@ -54,7 +55,7 @@ func TestAPIServer_UnreadableOutputsAreRejected(t *testing.T) {
 			func(t *template) { t.Parameters[0].Env = "A=B" }, "spec.parameters[0].env",
 		},
 	}
-	w := newWorld(t, func(_ *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+	w := newNamespace(t, func(_ *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		template.Output, template.Parity = assayv1alpha1.Output{Format: assayv1alpha1.K6Output}, assayv1alpha1.ParityNone
 		for i := range template.Metrics {
 			template.Metrics[i].From = from.DeepCopy()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -34,10 +35,10 @@ import (
 )
 
 // operatorUser is the ServiceAccount in config/rbac/nodes_policy.yaml.
-const operatorUser = "system:serviceaccount:" + leaseNamespace + ":assay-operator"
+const operatorUser = "system:serviceaccount:" + systemNamespace + ":assay-operator"
 
 // scopedUser is the ServiceAccount of another operator, with rights in one run namespace only.
-const scopedUser = "system:serviceaccount:" + leaseNamespace + ":assay-scoped"
+const scopedUser = "system:serviceaccount:" + systemNamespace + ":assay-scoped"
 
 // granted holds the operator's rights from config/rbac: in the whole cluster, in each namespace with runs, and in its own namespace.
 var granted struct{ everywhere, runs, own []rbacv1.PolicyRule }
@@ -46,7 +47,7 @@ var granted struct{ everywhere, runs, own []rbacv1.PolicyRule }
 const runsRole = "assay-operator-runs"
 
 // grant gives operatorUser exactly the rights of config/rbac, in every namespace, so that a missing right fails a test; and
-// scopedUser the same without any run namespace.
+// scopedUser the same without any run namespace. The rights in the operator's own namespace follow for each test.
 func grant() error {
 	var policy []client.Object
 	for _, name := range []string{"role.yaml", "leases_role.yaml", "leader_election_role.yaml", "nodes_policy.yaml",
@@ -73,15 +74,11 @@ func grant() error {
 		}
 	}
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
-	own := metav1.ObjectMeta{Namespace: leaseNamespace, Name: "assay-operator"}
-	both := append(subjects(operatorUser), subjects(scopedUser)...)
 	for _, object := range append(policy,
 		&rbacv1.ClusterRole{ObjectMeta: meta("assay-operator"), Rules: granted.everywhere},
 		&rbacv1.ClusterRole{ObjectMeta: meta(runsRole), Rules: granted.runs},
-		&rbacv1.Role{ObjectMeta: own, Rules: granted.own},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("assay-operator"), RoleRef: roleRef("ClusterRole", "assay-operator"), Subjects: both},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("assay-operator"), RoleRef: roleRef("ClusterRole", "assay-operator"), Subjects: operators()},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta(runsRole), RoleRef: roleRef("ClusterRole", runsRole), Subjects: subjects(operatorUser)},
-		&rbacv1.RoleBinding{ObjectMeta: own, RoleRef: roleRef("Role", "assay-operator"), Subjects: both},
 	) {
 		if err := admin.Create(suiteContext, object); err != nil {
 			return err
@@ -89,6 +86,39 @@ func grant() error {
 	}
 	return nil
 }
+
+// grantOwn makes the namespace of a test for leases, and gives both users the rights of config/rbac in it.
+func (w *world) grantOwn() {
+	w.t.Helper()
+	own := metav1.ObjectMeta{Namespace: w.operator.system, Name: "assay-operator"}
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own.Namespace}},
+		&rbacv1.Role{ObjectMeta: own, Rules: granted.own},
+		&rbacv1.RoleBinding{ObjectMeta: own, RoleRef: roleRef("Role", own.Name), Subjects: operators()},
+	} {
+		w.must(admin.Create(w.ctx, object))
+	}
+	w.untilMay(operatorUser, "get", coordinationv1.GroupName, "leases", own.Namespace)
+}
+
+// untilMay waits until the API server has noticed a right. A request before would fail, and be repeated only after seconds.
+func (w *world) untilMay(user, verb, group, resource, namespace string) {
+	w.t.Helper()
+	w.until(user+" may "+verb+" "+resource+" in "+namespace, func() error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace},
+		}}
+		if err := admin.Create(w.ctx, review); err != nil {
+			return err
+		}
+		if !review.Status.Allowed {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+}
+
+func operators() []rbacv1.Subject { return append(subjects(operatorUser), subjects(scopedUser)...) }
 
 func roleRef(kind, name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
@@ -171,7 +201,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (u *usage) note(info *request.RequestInfo, created bool) {
-	one := right{info.Namespace == leaseNamespace, info.Verb, info.APIGroup, info.Resource}
+	one := right{strings.HasSuffix(info.Namespace, systemSuffix), info.Verb, info.APIGroup, info.Resource}
 	if info.Subresource != "" {
 		one.resource += "/" + info.Subresource
 	}
@@ -210,24 +240,20 @@ func (u *usage) unused() []string {
 // Beside its rights on nodes and in its own namespace, an operator needs only a Role in its run namespace, also while a run of a namespace
 // that it no longer manages holds a node.
 func TestRights_OperatorOfOneNamespaceNeedsNoOthers(t *testing.T) {
-	operator.stop()
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
+	}, func(w *world, o *testOperator) {
+		o.connection = scopedConfig
+		w.must(admin.Create(w.ctx, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: runsRole}, RoleRef: roleRef("ClusterRole", runsRole), Subjects: subjects(scopedUser),
+		}))
+		w.untilMay(scopedUser, "list", assayv1alpha1.GroupVersion.Group, "benchmarkruns", w.namespace)
 	})
-	w.must(admin.Create(w.ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: runsRole}, RoleRef: roleRef("ClusterRole", runsRole), Subjects: subjects(scopedUser),
-	}))
-	scoped, err := startOperatorFor(scopedConfig, w.namespace)
-	w.must(err)
-	defer func() {
-		scoped.stop()
-		operator, err = startOperator()
-		w.must(err)
-	}()
 	elsewhere := lease.Lease{Node: w.node("node-b")}.TakenBy(lease.Holder{Namespace: "elsewhere", Name: "scan", UID: "1"}, true,
 		lease.DefaultDuration, time.Now().Add(-time.Hour))
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: leaseNamespace, Name: lease.Name(elsewhere.Node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
+		Namespace: w.system(), Name: lease.Name(elsewhere.Node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 	}}
 	w.must(elsewhere.Write(object))
 	w.must(admin.Create(w.ctx, object))
@@ -253,7 +279,8 @@ func TestRights_OperatorOfOneNamespaceNeedsNoOthers(t *testing.T) {
 
 // A scrape needs a token, and the cluster's authorization.
 func TestMetrics_NeedAuthorization(t *testing.T) {
-	w := newWorld(t, nil)
+	t.Parallel()
+	w := newWorld(t, nil, withMetrics)
 	token := func(name string) string {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 		w.must(admin.Create(w.ctx, account))
@@ -282,7 +309,7 @@ func TestMetrics_NeedAuthorization(t *testing.T) {
 		}
 		return response.StatusCode, response.Body.Close()
 	}
-	metrics := "https://" + metricsAddress + "/metrics"
+	metrics := "https://" + w.operator.metricsAddress + "/metrics"
 	w.until("who may read them does", func() error {
 		if status, err := ask(metrics, reader); err != nil || status != http.StatusOK {
 			return fmt.Errorf("HTTP %d: %w", status, err)

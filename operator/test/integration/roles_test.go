@@ -39,7 +39,8 @@ func create(t *testing.T, namespace, text string) (*unstructured.Unstructured, e
 }
 
 func TestAPIServer_RejectsRolesThat(t *testing.T) {
-	w := newWorld(t, nil)
+	t.Parallel()
+	w := newNamespace(t, nil)
 	cases := map[string]struct{ from, to, want string }{
 		"have no one with the result":      {", result: true", "", "the last role has result: true, and no other"},
 		"have the result first":            {"cpus: 1,", "cpus: 1, result: true,", "the last role has result: true, and no other"},
@@ -74,7 +75,8 @@ func TestAPIServer_RejectsRolesThat(t *testing.T) {
 }
 
 func TestAPIServer_ValidatesImageOfArm(t *testing.T) {
-	w := newWorld(t, nil)
+	t.Parallel()
+	w := newNamespace(t, nil)
 	run := w.run.DeepCopy()
 	run.Spec.Arms[1].Image = "lab/{{workflow.name}}:1"
 	if err := admin.Create(t.Context(), run, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "spec.arms[1].image") {
@@ -83,7 +85,8 @@ func TestAPIServer_ValidatesImageOfArm(t *testing.T) {
 }
 
 func TestDefaults_OfRolesAgree(t *testing.T) {
-	w := newWorld(t, nil)
+	t.Parallel()
+	w := newNamespace(t, nil)
 	created, err := create(t, w.namespace, servedTemplate)
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,9 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
+// The operator of this test has all namespaces, so that no other test may run beside it.
 func TestRun_ReachesVerdict(t *testing.T) {
-	w := started(t, nil)
+	w := started(t, nil, everywhere)
 	run := w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted, "sha256:")
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning)
 
@@ -87,6 +88,7 @@ func TestRun_ReachesVerdict(t *testing.T) {
 }
 
 func TestRun_ContinuesAfterOperatorIsReplaced(t *testing.T) {
+	t.Parallel()
 	w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.MaxNodes = 2
 	})
@@ -94,14 +96,13 @@ func TestRun_ContinuesAfterOperatorIsReplaced(t *testing.T) {
 	before, err := w.getWorkflow("scan-w000")
 	w.must(err)
 
-	operator.stop()
+	w.operator.stop()
 	// Changes in the meantime have no effect, because the experiment is frozen and the lanes are chosen.
 	w.template.Spec.Command = []string{"/other"}
 	w.must(admin.Update(w.ctx, w.template))
 	w.addNode("node-0", "4")
 	w.runBlocks(2, 4)
-	operator, err = startOperator()
-	w.must(err)
+	w.operator.start()
 
 	w.until("the new operator has counted the trials", func() error {
 		if progress := w.get().Status.Progress; progress != "144/144" {
@@ -125,6 +126,7 @@ func TestRun_ContinuesAfterOperatorIsReplaced(t *testing.T) {
 }
 
 func TestRun_LostStatusIsRebuiltFromLedger(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.runBlocks(0, 4)
 	w.analyze()
@@ -150,6 +152,7 @@ func TestRun_LostStatusIsRebuiltFromLedger(t *testing.T) {
 }
 
 func TestRun_LostAnalysisIsRepeated(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.runBlocks(0, 4)
 	w.argoSays("scan-w000", "Failed", "exit handler failed: OOMKilled")
@@ -162,6 +165,7 @@ func TestRun_LostAnalysisIsRepeated(t *testing.T) {
 }
 
 func TestRun_EndsAfterRepeatedFailureOfAnalysis(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.runBlocks(0, 4)
 	for _, name := range []string{"scan-w000", "scan-w000-a1", "scan-w000-a2", "scan-w000-a3"} {
@@ -172,6 +176,7 @@ func TestRun_EndsAfterRepeatedFailureOfAnalysis(t *testing.T) {
 }
 
 func TestRun_DeletedWorkflowIsRestarted(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.runBlocks(0, 2)
 	first, err := w.getWorkflow("scan-w000")
@@ -193,6 +198,7 @@ func TestRun_DeletedWorkflowIsRestarted(t *testing.T) {
 
 // Argo's retention or an administrator may delete workflows and pods at any time. The ledger has all required data.
 func TestRun_EarlyDeletionOfWorkflowsAndPodsLosesNothing(t *testing.T) {
+	t.Parallel()
 	cases := map[string]func(w *world, vanish func(name string)){
 		"before the analysis was seen": func(w *world, vanish func(string)) {
 			w.runBlocks(0, 4)
@@ -243,6 +249,7 @@ func TestRun_EarlyDeletionOfWorkflowsAndPodsLosesNothing(t *testing.T) {
 	}
 	for name, story := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := started(t, nil)
 			story(w, func(name string) {
 				wf, err := w.getWorkflow(name)
@@ -277,6 +284,7 @@ func TestRun_EarlyDeletionOfWorkflowsAndPodsLosesNothing(t *testing.T) {
 }
 
 func TestRun_WorkflowOfEarlierRunIsNotAdopted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	older := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{
 		// A finalizer delays its deletion.
@@ -313,6 +321,7 @@ func TestRun_WorkflowOfEarlierRunIsNotAdopted(t *testing.T) {
 // A Go client writes a memory of "0" and a wallClock of "0s" if its author set neither, and the API server stores them. Such a run has
 // the defaults, also for a later operator.
 func TestRun_ExplicitZerosOfGoClientAreDefaults(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement = assayv1alpha1.Placement{NodeSelector: spec.Placement.NodeSelector, Exclusive: assayv1alpha1.ExclusiveNode}
 		spec.Budget = assayv1alpha1.Budget{Trials: spec.Budget.Trials}
@@ -323,10 +332,8 @@ func TestRun_ExplicitZerosOfGoClientAreDefaults(t *testing.T) {
 		t.Fatalf("the run has memory %v and wallClock %v, want the zeros that this is about", &written.Placement.Memory, written.Budget.WallClock)
 	}
 	w.untilStarted()
-	operator.stop()
-	var err error
-	operator, err = startOperator()
-	w.must(err)
+	w.operator.stop()
+	w.operator.start()
 	w.finish()
 	w.untilReleased(w.node("node-a"))
 	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionTrue, assayv1alpha1.ReasonLedgerReady)

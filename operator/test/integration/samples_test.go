@@ -13,6 +13,7 @@ import (
 )
 
 func TestSamples_AreAccepted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	paths, err := filepath.Glob(filepath.Join("..", "..", "config", "samples", "benchmark*.yaml"))
 	w.must(err)

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,9 +30,6 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 	"assay.dev/assay/operator/internal/store"
 )
-
-// scheduleClock is the operator's clock for schedules. A test sets it and triggers a reconcile.
-var scheduleClock = clocktesting.NewFakePassiveClock(time.Now())
 
 // images is the content of the fake registry.
 var images = &fakeRegistry{tags: map[string]schedule.Image{}}
@@ -70,11 +66,11 @@ func build(letter string) assayv1alpha1.Revision {
 
 func (n *nightly) reference() string { return "registry.test/" + n.namespace + ":main" }
 
-func newNightly(t *testing.T, edit func(*assayv1alpha1.BenchmarkScheduleSpec)) *nightly {
+func newNightly(t *testing.T, edit func(*assayv1alpha1.BenchmarkScheduleSpec), options ...option) *nightly {
 	t.Helper()
 	n := &nightly{world: newWorld(t, func(_ *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		template.Files = []string{"/usr/local/bin/pir-scan"}
-	})}
+	}, options...)}
 	spec := n.run.Spec.DeepCopy()
 	spec.Arms = []assayv1alpha1.Arm{{Name: "head", Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"}}}
 	spec.Predictions = nil
@@ -93,8 +89,6 @@ func newNightly(t *testing.T, edit func(*assayv1alpha1.BenchmarkScheduleSpec)) *
 		edit(&n.schedule.Spec)
 	}
 	n.push("a")
-	// Other tests advance it by hours.
-	scheduleClock.SetTime(time.Now())
 	n.must(admin.Create(n.ctx, n.schedule))
 	n.began = n.schedule.CreationTimestamp.Truncate(time.Hour)
 	return n
@@ -151,7 +145,7 @@ func (n *nightly) hour(number int) {
 			return nil
 		})
 	}
-	scheduleClock.SetTime(n.began.Add(time.Duration(number) * time.Hour))
+	n.operator.scheduleClock.SetTime(n.began.Add(time.Duration(number) * time.Hour))
 	n.look()
 }
 
@@ -254,6 +248,7 @@ func (n *nightly) history() []series.Record {
 }
 
 func TestSchedule_MeasuresTagWithNewDigest(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, nil)
 	n.must(admin.Create(n.ctx, n.template))
 	n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonWaiting, "the next run is due at")
@@ -304,6 +299,7 @@ func TestSchedule_MeasuresTagWithNewDigest(t *testing.T) {
 }
 
 func TestSchedule_MeasuresRecordedRevisions(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) {
 		recordedRevisions(spec)
 		spec.RevisionHistoryLimit = ptr.To[int32](2)
@@ -358,6 +354,7 @@ func (n *nightly) ci() client.Client {
 }
 
 func TestRecordRole_AllowsOnlyRevisions(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, recordedRevisions)
 	ci := n.ci()
 	n.must(n.record(ci, "scan-a", "a"))
@@ -384,6 +381,7 @@ func TestRecordRole_AllowsOnlyRevisions(t *testing.T) {
 }
 
 func TestSchedule_ConcurrencyWithActiveRun(t *testing.T) {
+	t.Parallel()
 	for policy, check := range map[assayv1alpha1.ConcurrencyPolicy]func(*testing.T, *nightly, *assayv1alpha1.BenchmarkRun){
 		assayv1alpha1.ForbidConcurrent: func(t *testing.T, n *nightly, first *assayv1alpha1.BenchmarkRun) {
 			n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonRunActive, "waits for BenchmarkRun scan-1")
@@ -411,6 +409,7 @@ func TestSchedule_ConcurrencyWithActiveRun(t *testing.T) {
 		},
 	} {
 		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
 			n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) { spec.ConcurrencyPolicy = policy })
 			n.hour(1)
 			first, _ := n.untilRun(1)
@@ -422,6 +421,7 @@ func TestSchedule_ConcurrencyWithActiveRun(t *testing.T) {
 }
 
 func TestSchedule_SuspendedStartsNothingThenOnce(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) { spec.Suspend = ptr.To(true) })
 	n.hour(5)
 	n.untilScheduled(metav1.ConditionFalse, assayv1alpha1.ReasonSuspended)
@@ -434,6 +434,7 @@ func TestSchedule_SuspendedStartsNothingThenOnce(t *testing.T) {
 }
 
 func TestSchedule_OlderOfTwoWithOneSeriesMeasures(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, nil)
 	second := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "second"},
 		Spec: *n.schedule.Spec.DeepCopy()}
@@ -446,6 +447,7 @@ func TestSchedule_OlderOfTwoWithOneSeriesMeasures(t *testing.T) {
 }
 
 func TestSchedule_DeletedRunIsGapAndNumberIsNotReused(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, nil)
 	n.hour(1)
 	run, _ := n.untilRun(1)
@@ -457,23 +459,25 @@ func TestSchedule_DeletedRunIsGapAndNumberIsNotReused(t *testing.T) {
 }
 
 func TestSchedule_RunsHaveLimitsOfNamespace(t *testing.T) {
-	n := newNightly(t, nil)
-	n.must(client.IgnoreAlreadyExists(admin.Create(n.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: limitedNamespace}})))
-	template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: n.template.Name},
-		Spec: n.template.Spec}
-	n.must(client.IgnoreAlreadyExists(admin.Create(n.ctx, template)))
+	t.Parallel()
+	n := newNightly(t, nil, withLimited)
+	namespace := n.limited()
+	n.must(admin.Create(n.ctx, &assayv1alpha1.BenchmarkTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: n.template.Name}, Spec: n.template.Spec,
+	}))
 	limited := n.schedule.DeepCopy()
-	limited.ObjectMeta = metav1.ObjectMeta{Namespace: limitedNamespace, Name: "greedy"}
+	limited.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "greedy"}
 	limited.Spec.RunTemplate.Spec.Placement.MaxNodes = 100
 	n.must(admin.Create(n.ctx, limited))
-	n.schedule, n.namespace = limited, limitedNamespace
+	n.schedule, n.namespace = limited, namespace
 	n.hour(1)
-	n.world.run = &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: "greedy-1"}}
+	n.world.run = &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "greedy-1"}}
 	n.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonNotAllowed, "maxNodes")
 	n.must(admin.Delete(n.ctx, limited))
 }
 
 func TestSchedule_StoreOutageLosesNoPoint(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, nil)
 	n.must(admin.Create(n.ctx, n.template))
 	n.hour(1)
@@ -502,6 +506,7 @@ func TestSchedule_StoreOutageLosesNoPoint(t *testing.T) {
 // Due times and revisions pass during an outage of the store. The run that was due first waits for the store, the newest revision is
 // measured at the next due time, and no number is used twice.
 func TestSchedule_StoreOutageOfADayLosesNoPoint(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, nil)
 	n.must(admin.Create(n.ctx, n.template))
 	n.hour(1)
@@ -570,6 +575,7 @@ func (n *nightly) events(reason string) []corev1.Event {
 }
 
 func TestSchedule_SuspicionBecomesChangeWithOneAlert(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, nil)
 	n.must(admin.Create(n.ctx, n.template))
 	n.hour(1)
@@ -684,6 +690,7 @@ func (n *nightly) wave(number int) string {
 }
 
 func TestSchedule_LocatesConfirmedChange(t *testing.T) {
+	t.Parallel()
 	n := located(t)
 	status := n.untilStatus("the change is being located", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return s.Locating != "" })
 	number, before := 4, len(n.history())
@@ -739,6 +746,7 @@ func TestSchedule_LocatesConfirmedChange(t *testing.T) {
 }
 
 func TestSchedule_DeletedSearchWaveIsRepeated(t *testing.T) {
+	t.Parallel()
 	n := located(t)
 	run, arms := n.untilRun(4)
 	n.must(admin.Delete(n.ctx, run))
@@ -774,6 +782,7 @@ func TestSchedule_DeletedSearchWaveIsRepeated(t *testing.T) {
 }
 
 func TestSchedule_InvalidSpecIsRejected(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, nil)
 	type spec = assayv1alpha1.BenchmarkScheduleSpec
 	for name, tc := range map[string]struct {
@@ -836,6 +845,7 @@ func TestSchedule_InvalidSpecIsRejected(t *testing.T) {
 
 // A run created before an interruption is recognized by its stored form, which has the API server's defaults, and not by the form sent.
 func TestSchedule_RunCreatedBeforeRestartIsRecognized(t *testing.T) {
+	t.Parallel()
 	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) { spec.Suspend = ptr.To(true) })
 	arms := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: build("a")}, {Arm: points.Head, Revision: build("b")}}
 	searched := []assayv1alpha1.ScheduledArm{{Arm: bisect.Arm(0), Revision: build("a")}, arms[1]}

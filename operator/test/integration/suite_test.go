@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -10,7 +11,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,15 +22,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
@@ -46,14 +54,17 @@ import (
 	"assay.dev/assay/operator/test/fakeexecutor"
 )
 
-// The suite's cluster. Every test has a separate namespace and separate nodes.
+// The suite's API server and store. Every test has a separate namespace, separate nodes and a separate operator, so that tests run in
+// parallel, and a test may stop its operator.
 var (
 	// admin has all rights; operatorConfig those of config/rbac; scopedConfig the same in the namespaces that a test names.
 	admin                                     client.Client
 	operatorConfig, scopedConfig, adminConfig *rest.Config
 	s                                         *flakyStore
-	operator                                  *runningOperator
 )
+
+// parallelTests is the number of tests that run at the same time unless -parallel names another. Most of them wait for an operator.
+const parallelTests = "16"
 
 var suiteContext = context.Background()
 
@@ -68,6 +79,21 @@ func runSuite(m *testing.M) int {
 			"KUBEBUILDER_ASSETS=$(bin/cluster build --print-dir etcd kube-apiserver kubectl)")
 		return 1
 	}
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		if err := flag.Set("test.parallel", parallelTests); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	// The API server inherits it. Both programs live for a minute, in which collecting less garbage makes them faster.
+	if err := os.Setenv("GOGC", "400"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	debug.SetGCPercent(400)
 	// Log errors only, because tests report the rest.
 	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr), zap.Level(zapcore.ErrorLevel)))
 	environment := &envtest.Environment{
@@ -80,12 +106,17 @@ func runSuite(m *testing.M) int {
 	}
 	// Enabled, as on clusters with untrusted users.
 	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
-	if err := start(environment); err != nil {
+	folder, err := os.MkdirTemp("", "assay-integration-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	if err := start(environment, folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()
-	operator.stop()
 	// Only a run of the whole suite can show that a right is unused.
 	if got := used.unused(); code == 0 && flag.Lookup("test.run").Value.String() == "" && len(got) > 0 {
 		fmt.Fprintf(os.Stderr, "config/rbac grants the operator rights that the suite does not use: remove them, or add a test that needs "+
@@ -99,7 +130,8 @@ func runSuite(m *testing.M) int {
 	return code
 }
 
-func start(environment *envtest.Environment) error {
+// start starts the API server, with the store and other files in a folder.
+func start(environment *envtest.Environment, folder string) error {
 	var err error
 	adminConfig, err = environment.Start()
 	if err != nil {
@@ -117,23 +149,22 @@ func start(environment *envtest.Environment) error {
 		(*config).QPS = -1
 		used.watch(*config)
 	}
-	if err := admin.Create(suiteContext, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leaseNamespace}}); err != nil {
+	if err := admin.Create(suiteContext, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}); err != nil {
 		return err
 	}
 	if err := grant(); err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "assay-ledgers-")
-	if err != nil {
+	kubeconfig = filepath.Join(folder, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
 		return err
 	}
-	opened, err := store.Open(suiteContext, "file://"+folder, store.Options{})
+	opened, err := store.Open(suiteContext, "file://"+filepath.Join(folder, "ledgers"), store.Options{})
 	if err != nil {
 		return err
 	}
 	s = &flakyStore{Store: opened}
-	operator, err = startOperator()
-	return err
+	return nil
 }
 
 func newScheme() *runtime.Scheme {
@@ -146,11 +177,8 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// leaseNamespace is the namespace of the nodes' leases.
-const leaseNamespace = "assay-system"
-
-// limitedNamespace is the namespace with limits.
-const limitedNamespace = "limited"
+// systemNamespace is the namespace of the operator's ServiceAccount. The operator of a test has the leases of its nodes in another one.
+const systemNamespace = "assay-system"
 
 // nodeGrace is short, so that a test can wait for it.
 const nodeGrace = time.Second
@@ -169,15 +197,55 @@ func workflowConfig() argo.Config {
 	}
 }
 
-// runningOperator is one instance of the operator.
-type runningOperator struct {
+// testOperator is the operator of a test. It may be stopped and started again.
+type testOperator struct {
+	t          *testing.T
+	connection *rest.Config
+	// namespaces are those with runs; none means all.
+	namespaces []string
+	// nodes selects the nodes that the operator sees, because other tests have operators with other leases.
+	nodes labels.Set
+	// system is the namespace of the leases, and limited the one with limits.
+	system, limited string
+	// argoChecks is the interval between two checks of an Argo that is ready; 0 means the default.
+	argoChecks time.Duration
+	// engine executes the runs; nil means Argo.
+	engine *fakeexecutor.Executor
+	// clock is that of the runs, and scheduleClock that of the schedules.
+	clock         steppedClock
+	scheduleClock *clocktesting.FakePassiveClock
+	// metricsAddress is the metrics endpoint; none if it is empty.
+	metricsAddress string
+
+	// These are of the running instance.
 	cancel   context.CancelFunc
 	done     chan error
 	registry *prometheus.Registry
 }
 
-// metricsAddress is the metrics endpoint of the current operator.
-var metricsAddress string
+// option changes the operator of a test before it starts.
+type option func(*world, *testOperator)
+
+// withEngine replaces Argo.
+func withEngine(engine *fakeexecutor.Executor) option {
+	return func(_ *world, o *testOperator) { o.engine = engine }
+}
+
+// withLimited adds the namespace with limits.
+func withLimited(w *world, o *testOperator) {
+	w.must(admin.Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.limited()}}))
+	o.namespaces = append(o.namespaces, w.limited())
+}
+
+// withMetrics serves the metrics.
+func withMetrics(w *world, o *testOperator) {
+	var err error
+	o.metricsAddress, err = freeAddress()
+	w.must(err)
+}
+
+// everywhere makes the operator one of all namespaces and nodes. No other test may run at the same time.
+func everywhere(_ *world, o *testOperator) { o.namespaces, o.nodes = nil, nil }
 
 // freeAddress returns an address with an unused port.
 func freeAddress() (string, error) {
@@ -194,59 +262,95 @@ const storeTimeout = 2 * time.Second
 // argoPause is short, so that a test can wait for it.
 const argoPause = 200 * time.Millisecond
 
-// startOperator starts an operator of all namespaces.
-func startOperator() (*runningOperator, error) { return startOperatorFor(operatorConfig) }
+// withArgoChecks checks Argo so often that a test can remove and install it.
+func withArgoChecks(_ *world, o *testOperator) { o.argoChecks = argoPause }
 
-// startOperatorFor starts an operator of some namespaces, with leader election.
-func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOperator, error) {
-	manager, err := newManager(connection, namespaces)
-	if err != nil {
-		return nil, err
+// startOperator starts the operator of a test, and stops it when the test ends.
+func (w *world) startOperator(options ...option) {
+	w.t.Helper()
+	w.operator = &testOperator{
+		t: w.t, connection: operatorConfig, namespaces: []string{w.namespace}, nodes: labels.Set{nodeLabel: w.namespace}, system: w.system(),
+		limited: w.limited(), scheduleClock: clocktesting.NewFakePassiveClock(time.Now()),
 	}
-	checker, err := argo.NewChecker(manager.GetConfig(), manager.GetClient(), workflowConfig(), append(namespaces, leaseNamespace)[0])
+	for _, change := range options {
+		change(w, w.operator)
+	}
+	w.grantOwn()
+	w.operator.start()
+	w.t.Cleanup(w.operator.stop)
+}
+
+// steppedClock is the real clock with a difference that a test may increase.
+type steppedClock struct{ ahead atomic.Int64 }
+
+// Now implements clock.PassiveClock.
+func (c *steppedClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+// Since implements clock.PassiveClock.
+func (c *steppedClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// start starts an instance.
+func (o *testOperator) start() {
+	o.t.Helper()
+	if err := o.tryStart(); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// stop waits for the end of the instance, if one is running.
+func (o *testOperator) stop() {
+	if o.cancel != nil {
+		o.cancel()
+		<-o.done
+		o.cancel = nil
+	}
+}
+
+func (o *testOperator) tryStart() error {
+	manager, err := o.newManager()
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if o.engine != nil {
+		return o.startWith(manager, o.engine, fakeexecutor.Engine)
+	}
+	checker, err := argo.NewChecker(manager.GetConfig(), manager.GetClient(), workflowConfig(), append(o.namespaces, o.system)[0])
+	if err != nil {
+		return err
 	}
 	monitor := argo.NewMonitor(checker, clock.RealClock{})
-	monitor.WhileMissing, monitor.WhileReady = argoPause, argoPause
+	monitor.WhileMissing, monitor.WhileReady = argoPause, cmp.Or(o.argoChecks, monitor.WhileReady)
 	if err := manager.Add(monitor); err != nil {
-		return nil, err
+		return err
 	}
 	engine := &argo.Executor{Config: workflowConfig(), Client: manager.GetClient(), Live: manager.GetAPIReader(), Monitor: monitor}
 	described := workflowConfig().Engine()
 	described.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
-	return startWith(manager, engine, described, namespaces)
+	return o.startWith(manager, engine, described)
 }
 
-// startFakeOperator starts an operator whose runs are executed by a fake engine.
-func startFakeOperator(engine *fakeexecutor.Executor) (*runningOperator, error) {
-	manager, err := newManager(operatorConfig, nil)
-	if err != nil {
-		return nil, err
+func (o *testOperator) newManager() (ctrl.Manager, error) {
+	served := metricsserver.Options{BindAddress: "0"}
+	if o.metricsAddress != "" {
+		served = metrics.ServerOptions(o.metricsAddress, true, (&dependencies.Scrapes{Clock: clock.RealClock{}}).Filter)
 	}
-	return startWith(manager, engine, fakeexecutor.Engine, nil)
-}
-
-func newManager(connection *rest.Config, namespaces []string) (ctrl.Manager, error) {
-	skip := true
-	var err error
-	if metricsAddress, err = freeAddress(); err != nil {
-		return nil, err
+	cached := controller.CacheOptions(o.namespaces, o.system, argo.Kind())
+	if o.nodes != nil {
+		cached.ByObject[&corev1.Node{}] = cache.ByObject{Label: labels.SelectorFromSet(o.nodes)}
 	}
-	return ctrl.NewManager(connection, ctrl.Options{
-		Scheme: newScheme(), MapperProvider: controller.NewMapper(argo.Kind()),
-		Cache:          controller.CacheOptions(namespaces, leaseNamespace, argo.Kind()),
-		Metrics:        metrics.ServerOptions(metricsAddress, true, (&dependencies.Scrapes{Clock: clock.RealClock{}}).Filter),
-		Controller:     config.Controller{SkipNameValidation: &skip},
-		LeaderElection: true, LeaderElectionID: "assay-operator.assay.dev", LeaderElectionNamespace: leaseNamespace, LeaderElectionReleaseOnCancel: true,
+	return ctrl.NewManager(o.connection, ctrl.Options{
+		Scheme: newScheme(), MapperProvider: controller.NewMapper(argo.Kind()), Cache: cached, Metrics: served,
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		// An operator of a test has no standby.
+		LeaderElection: o.namespaces == nil, LeaderElectionID: "assay-operator.assay.dev", LeaderElectionNamespace: o.system, LeaderElectionReleaseOnCancel: true,
 	})
 }
 
-// startWith starts an operator with an engine.
-func startWith(manager ctrl.Manager, engine executor.Watched, described plan.Engine, namespaces []string) (*runningOperator, error) {
-	allowed, err := policy.Parse(fmt.Appendf(nil, `{"namespaces": {%q: %s}}`, limitedNamespace, attacks.Limits))
+// startWith starts an instance with an engine.
+func (o *testOperator) startWith(manager ctrl.Manager, engine executor.Watched, described plan.Engine) error {
+	allowed, err := policy.Parse(fmt.Appendf(nil, `{"namespaces": {%q: %s}}`, o.limited, attacks.Limits))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	counts, registry := metrics.New(metrics.DefaultSettings), prometheus.NewRegistry()
 	timed := counts.Store(store.Guard(s, store.Patience{
@@ -254,11 +358,11 @@ func startWith(manager ctrl.Manager, engine executor.Watched, described plan.Eng
 	}))
 	applier := &apply.Applier{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Executor: engine,
-		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Dashboards: dashboards, Clock: clock.RealClock{},
+		Lease: apply.LeaseConfig{Namespace: o.system, Duration: lease.DefaultDuration}, Dashboards: dashboards, Clock: &o.clock,
 	}
 	reconciler := &controller.Reconciler{
-		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Namespaces: namespaces, Store: timed, Executor: engine,
-			Clock: clock.RealClock{}},
+		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: o.system, Namespaces: o.namespaces,
+			Store: timed, Executor: engine, Clock: &o.clock},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
 		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Engine: described, Policy: allowed},
@@ -268,23 +372,18 @@ func startWith(manager ctrl.Manager, engine executor.Watched, described plan.Eng
 	nodes := &controller.NodeReconciler{Applier: applier}
 	schedules := &controller.ScheduleReconciler{
 		Cache: manager.GetClient(), Applier: applier, Recorder: manager.GetEventRecorderFor("assay-operator"),
-		History: &scheduled.History{Store: timed, Clock: scheduleClock, Images: images}, Retry: storeTimeout,
+		History: &scheduled.History{Store: timed, Clock: o.scheduleClock, Images: images}, Retry: storeTimeout,
 	}
 	if err := errors.Join(reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager),
 		schedules.SetupWithManager(manager)); err != nil {
-		return nil, err
+		return err
 	}
-	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: leaseNamespace, Store: timed, Clock: clock.RealClock{}}
+	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: o.system, Store: timed, Clock: clock.RealClock{}}
 	if err := errors.Join(counts.Register(registry, sources), manager.Add(counts)); err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithCancel(suiteContext)
-	out := &runningOperator{cancel: cancel, done: make(chan error, 1), registry: registry}
-	go func() { out.done <- manager.Start(ctx) }()
-	return out, nil
-}
-
-func (o *runningOperator) stop() {
-	o.cancel()
-	<-o.done
+	o.cancel, o.done, o.registry = cancel, make(chan error, 1), registry
+	go func(done chan error) { done <- manager.Start(ctx) }(o.done)
+	return nil
 }

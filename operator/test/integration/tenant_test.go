@@ -46,6 +46,7 @@ func builds(arms, builds, values int) func(*assayv1alpha1.BenchmarkRunSpec) {
 }
 
 func TestAPIServer_RejectsForbiddenFieldsOfTenants(t *testing.T) {
+	t.Parallel()
 	toleration := func(toleration corev1.Toleration) func(*assayv1alpha1.BenchmarkRunSpec) {
 		return func(spec *assayv1alpha1.BenchmarkRunSpec) {
 			spec.Placement.Tolerations = []corev1.Toleration{toleration}
@@ -66,7 +67,7 @@ func TestAPIServer_RejectsForbiddenFieldsOfTenants(t *testing.T) {
 			axes(3, 40), []string{"spec.sweep", "more than 10000 combinations", "use fewer values"},
 		},
 	}
-	w := newWorld(t, nil)
+	w := newNamespace(t, nil)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			run := w.run.DeepCopy()
@@ -87,7 +88,8 @@ func TestAPIServer_RejectsForbiddenFieldsOfTenants(t *testing.T) {
 
 // The API server's limit is not lower than the operator's.
 func TestLimits_MaximumOfBuildsIsAccepted(t *testing.T) {
-	w := newWorld(t, nil)
+	t.Parallel()
+	w := newNamespace(t, nil)
 	for name, edit := range map[string]func(*assayv1alpha1.BenchmarkRunSpec){
 		"4096 cells": builds(16, 64, 4),
 		"more that exclude makes fewer": func(spec *assayv1alpha1.BenchmarkRunSpec) {
@@ -116,6 +118,7 @@ func TestLimits_MaximumOfBuildsIsAccepted(t *testing.T) {
 }
 
 func TestLimits_TooLargeRunIsRejectedWithRemedy(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		var values []string
 		for i := range 100 {
@@ -133,6 +136,7 @@ func TestLimits_TooLargeRunIsRejectedWithRemedy(t *testing.T) {
 }
 
 func TestRun_ThatCrashedTheOperatorIsQuarantined(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)
@@ -145,6 +149,7 @@ func TestRun_ThatCrashedTheOperatorIsQuarantined(t *testing.T) {
 }
 
 func TestRun_AcceptedLeavesNoNoteOfAttempt(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	w.until("the note is gone", func() error {
 		if tries := w.get().Status.AcceptanceTries; tries != 0 {
@@ -155,6 +160,7 @@ func TestRun_AcceptedLeavesNoNoteOfAttempt(t *testing.T) {
 }
 
 func TestRun_ForeignConfigMapIsNotOverwritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan-w000"},
 		Data: map[string]string{"precious": "yes"}}
@@ -173,6 +179,7 @@ func TestRun_ForeignConfigMapIsNotOverwritten(t *testing.T) {
 }
 
 func TestRun_EndedStaysEnded(t *testing.T) {
+	t.Parallel()
 	w := started(t, nil)
 	stale := w.get()
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { cancel := true; spec.Cancel = &cancel })

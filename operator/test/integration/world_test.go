@@ -31,8 +31,14 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// patience is the timeout of a test's conditions. It is much longer than a successful wait.
-const patience = 30 * time.Second
+// patience is the timeout of a test's conditions. It is much longer than a successful wait, also on a busy machine.
+const patience = time.Minute
+
+// pollBackoff keeps the polls of many tests that wait for long from slowing down the API server.
+var pollBackoff = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 1.3, Steps: 100, Cap: 300 * time.Millisecond}
+
+// nodeLabel is the label of a node with the namespace of its test.
+const nodeLabel = "test"
 
 // world is a test's namespace with all objects and fakes of the test.
 type world struct {
@@ -41,12 +47,22 @@ type world struct {
 	namespace string
 	template  *assayv1alpha1.BenchmarkTemplate
 	run       *assayv1alpha1.BenchmarkRun
+	operator  *testOperator
 	// slow are substrings of the names of images that take 1.2 times as long.
 	slow []string
 }
 
-// newWorld makes a namespace, a node and the objects of the scan experiment, of which only the node is created.
-func newWorld(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *world {
+// newWorld makes a namespace, a node, an operator and the objects of the scan experiment, of which only the node is created.
+func newWorld(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec), options ...option) *world {
+	t.Helper()
+	w := newNamespace(t, edit)
+	w.startOperator(options...)
+	w.addNode("node-a", "4")
+	return w
+}
+
+// newNamespace makes a namespace without an operator, for tests of the API server alone, and the objects of the scan experiment.
+func newNamespace(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *world {
 	t.Helper()
 	w := &world{t: t, ctx: t.Context()}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -59,20 +75,28 @@ func newWorld(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1a
 	w.must(err)
 	spec.Design.Blocks = assayv1alpha1.Blocks{Min: 4, Max: 8}
 	spec.Gates = spec.Gates[:2]
-	spec.Placement.NodeSelector = map[string]string{"test": w.namespace}
+	spec.Placement.NodeSelector = map[string]string{nodeLabel: w.namespace}
 	if edit != nil {
 		edit(&spec, &template)
 	}
 	w.template = &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "pir-scan"}, Spec: template}
 	w.run = &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan"}, Spec: spec}
-	w.addNode("node-a", "4")
 	return w
 }
 
+// systemSuffix ends the names of the namespaces of leases.
+const systemSuffix = "-system"
+
+// system returns the namespace of the leases.
+func (w *world) system() string { return w.namespace + systemSuffix }
+
+// limited returns the namespace with limits, which withLimited makes.
+func (w *world) limited() string { return w.namespace + "-limited" }
+
 // started returns a world whose run has its first workflow.
-func started(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *world {
+func started(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec), options ...option) *world {
 	t.Helper()
-	w := newWorld(t, edit)
+	w := newWorld(t, edit, options...)
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
 	w.until("the first wave's workflow exists", func() error { _, err := w.getWorkflow("scan-w000"); return err })
@@ -90,7 +114,9 @@ func (w *world) must(err error) {
 func (w *world) until(what string, check func() error) {
 	w.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(w.ctx, 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	err := pollBackoff.DelayFunc().Until(ctx, true, false, func(context.Context) (bool, error) {
 		last = check()
 		return last == nil, nil
 	})
@@ -144,9 +170,18 @@ func (w *world) edit(change func(*assayv1alpha1.BenchmarkRunSpec)) {
 	w.must(admin.Patch(w.ctx, run, client.MergeFrom(before)))
 }
 
+// pass advances the clock of the operator, and triggers a reconcile of the run, as its timer would.
+func (w *world) pass(duration time.Duration) {
+	w.t.Helper()
+	w.operator.clock.ahead.Add(int64(duration))
+	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+		spec.TTLSecondsAfterFinished = ptr.To(ptr.Deref(spec.TTLSecondsAfterFinished, 1_000_000) + 1)
+	})
+}
+
 func (w *world) addNode(name, cpu string) *corev1.Node {
 	w.t.Helper()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name, Labels: map[string]string{"test": w.namespace}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name, Labels: map[string]string{nodeLabel: w.namespace}}}
 	w.must(admin.Create(w.ctx, node))
 	node.Status = corev1.NodeStatus{
 		Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("8Gi")},
@@ -192,6 +227,7 @@ func (w *world) argoSays(name, phase, message string) {
 
 // ---- the runner
 
+// ledger returns the ledger of the run. It asks the API server for the run.
 func (w *world) ledger() store.Store { return observe.RunStore(s, w.get()) }
 
 // wave returns the plan that the blocks receive.
@@ -207,8 +243,8 @@ func (w *world) wave(number int) *record.Wave {
 // runBlocks writes the attempts of some blocks of the first wave to the ledger.
 func (w *world) runBlocks(from, to int) {
 	w.t.Helper()
-	wave := w.wave(0)
-	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	wave, store := w.wave(0), w.ledger()
+	exp, err := ledger.ReadExperiment(w.ctx, store)
 	w.must(err)
 	all := *wave
 	all.Blocks = wave.Blocks[from:to]
@@ -224,7 +260,7 @@ func (w *world) runBlocks(from, to int) {
 	w.must(err)
 	for key, raw := range objects {
 		if strings.HasPrefix(key, ledger.AttemptsPrefix) {
-			w.must(w.ledger().Create(w.ctx, key, raw))
+			w.must(store.Create(w.ctx, key, raw))
 		}
 	}
 }
@@ -232,14 +268,15 @@ func (w *world) runBlocks(from, to int) {
 // analyze runs the analysis, in place of the container.
 func (w *world) analyze() {
 	w.t.Helper()
-	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	store := w.ledger()
+	exp, err := ledger.ReadExperiment(w.ctx, store)
 	w.must(err)
-	evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), 0)
+	evidence, err := ledger.ReadEvidence(w.ctx, store, 0)
 	w.must(err)
 	raw, err := json.Marshal(analyze.Evidence(exp, evidence, 0))
 	w.must(err)
-	w.must(w.ledger().Replace(w.ctx, ledger.SealKey(0), selection.Seal(evidence, 0)))
-	w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(0), raw))
+	w.must(store.Replace(w.ctx, ledger.SealKey(0), selection.Seal(evidence, 0)))
+	w.must(store.Replace(w.ctx, ledger.AnalysisKey(0), raw))
 }
 
 // ---- the kubelet and the scheduler

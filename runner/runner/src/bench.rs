@@ -57,6 +57,7 @@ fn write_wave(folder: &Path, wave: &Path, trials: usize) -> Result<()> {
         "run": {"namespace": "", "name": "bench", "uid": "bench"},
         "experiment": format!("sha256:{}", "0".repeat(64)),
         "wave": 0,
+        "purpose": "screen",
         "workload": {"output": {"format": "AssayResult"}, "timeoutSeconds": 60},
         "points": [{"key": "", "parameters": {}}],
         "arms": [{"name": "baseline", "baseline": true}, {"name": "null", "baseline": false, "null": true}],

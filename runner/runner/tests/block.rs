@@ -114,6 +114,7 @@ impl Bench {
             "run": {"namespace": "", "name": "test", "uid": "u-1"},
             "experiment": format!("sha256:{}", "0".repeat(64)),
             "wave": 0,
+            "purpose": "screen",
             "workload": {"output": {"format": "AssayResult"}, "timeoutSeconds": 30},
             "points": [{"key": "batchSize=8", "parameters": {"batchSize": "8"}}],
             "arms": [{"name": "loop", "baseline": true}],

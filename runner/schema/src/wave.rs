@@ -21,8 +21,8 @@ records! {
         pub experiment: String,
         /// The wave's number in its run, from 0.
         pub wave: u64,
-        /// Purpose of the blocks; absent: to reach a verdict.
-        pub purpose: Option<Purpose>,
+        /// Purpose of the blocks.
+        pub purpose: Purpose,
         /// Settings shared by all trials of the wave.
         pub workload: Workload,
         /// Preconditions of every block.

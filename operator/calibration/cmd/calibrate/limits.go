@@ -224,6 +224,9 @@ func attemptsOf(ctx context.Context, folder string) ([]*record.Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := ledger.CheckFormat(ctx, store); err != nil {
+		return nil, err
+	}
 	attempts, _, err := ledger.ReadAttempts(ctx, store, -1)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 )
 
 func TestAnalysis_IndependentOfEvidenceOrder(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulateScan(t, 6, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, nil)
 	for i := range 20 {
 		l.Attempts[i*7].Outcome = record.Failed
@@ -37,6 +38,7 @@ func TestAnalysis_IndependentOfEvidenceOrder(t *testing.T) {
 }
 
 func TestAnalysis_MatchesGoldenFile(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 7,
 		Noise: fixture.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02, Heavy: true}}, nil)
 	failing := l.LastOf("fused-naive")

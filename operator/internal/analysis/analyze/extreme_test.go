@@ -22,6 +22,7 @@ import (
 
 // A number that JSON cannot represent would leave the run without a verdict, so an attempt could remove the verdict.
 func TestAnalysis_ExtremeAttemptsAreWritable(t *testing.T) {
+	t.Parallel()
 	const largest, smallest = "1.7e308", "5e-324"
 	times := []string{
 		`"0000-01-01T00:00:00Z"`, `"0000-01-01T00:00:00+23:59"`, `"0001-01-01T00:00:00Z"`, `"9000-12-31T23:59:59Z"`, `"9999-12-31T23:59:59Z"`,
@@ -34,7 +35,11 @@ func TestAnalysis_ExtremeAttemptsAreWritable(t *testing.T) {
 	} {
 		for _, value := range values {
 			for every := 1; every <= 2; every++ {
-				t.Run(field+" "+value, func(t *testing.T) {
+				name := fmt.Sprintf("%s %s in one of %d attempts", field, value, every)
+				if testing.Short() && fixture.OmittedInShortForm(name) {
+					continue
+				}
+				t.Run(name, func(t *testing.T) {
 					l, changed := folderledger.New(t), 0
 					pattern := regexp.MustCompile(`"` + field + `": ?("[^"]*"|[^,}\]]*)`)
 					for i, key := range l.Attempts() {
@@ -65,6 +70,7 @@ func TestAnalysis_ExtremeAttemptsAreWritable(t *testing.T) {
 // The analysis quotes and lists the reports of programs. An analysis that exceeds the size limit has no verdict, so a program could prevent
 // a NoGo with long reports.
 func TestAnalysis_LongProgramReportsStayWithinLimits(t *testing.T) {
+	t.Parallel()
 	const most = 10 * time.Second
 	crowded := func(spec *fixture.RunSpec) {
 		spec.Sweep = &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "size", Values: []string{"1", "2"}}}}

@@ -66,6 +66,7 @@ func anyRun(t *testing.T, random *rand.Rand, unit string) *analyzed.Run {
 // A verdict depends on the measurements alone. The names of arms and nodes, the date and the unit do not change it, and exchanging the
 // baseline with the candidate inverts it.
 func TestVerdict_InvariantUnderNamesUnitsAndDates(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(61, 67))
 	same := func(x float64) float64 { return x }
 	type change = func(exp *experiment.Experiment, wave *record.Wave, a *record.Attempt)

@@ -215,7 +215,7 @@ func TestClockStep_IndependentOfUnit(t *testing.T) {
 	widened := 0
 	clocks := 150
 	if testing.Short() {
-		clocks = 40
+		clocks = 15
 	}
 	for range clocks {
 		step, digit := []float64{windows, 1.0 / 60, 0.01, 1e-3}[random.IntN(4)], []float64{1e-3, 1e-4, 1e-6}[random.IntN(3)]

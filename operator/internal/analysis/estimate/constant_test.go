@@ -20,7 +20,11 @@ import (
 func TestConstantFigure_IsDecided(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(41, 43))
-	for range 120 {
+	figures := 120
+	if testing.Short() {
+		figures = 30
+	}
+	for range figures {
 		blocks, nodes := 6+random.IntN(34), 1+random.IntN(4)
 		old, ratio := math.Exp(20*random.Float64()-10), math.Exp(0.3*random.NormFloat64())
 		statistics := []assayv1alpha1.Statistic{assayv1alpha1.StatisticValue, assayv1alpha1.StatisticMedian, assayv1alpha1.StatisticP50}

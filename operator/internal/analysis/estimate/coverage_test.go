@@ -162,7 +162,7 @@ func percentileData(random *rand.Rand, draw func(*rand.Rand) float64, blocks, sa
 	exp := &experiment.Experiment{
 		Points: []record.Point{{}},
 		Arms:   []record.Arm{{Name: "a", Baseline: true}, {Name: "b"}},
-		Plan:   experiment.Plan{Design: experiment.Design{Seed: seed, Confidence: 0.95}},
+		Plan:   experiment.Plan{Design: experiment.Design{Seed: seed, Confidence: 0.95, GateConfidence: 0.95}},
 	}
 	chosen := &selection.Selection{Admission: selection.Admission{Cells: map[*record.Attempt]selection.Cell{}}}
 	for block := range blocks {

@@ -99,7 +99,7 @@ func blocksIn(attempts iter.Seq[*record.Attempt], in func(block string) bool) ma
 // dataOf indexes the attempts that count, be it with or without those that noise limits reject.
 func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []*record.Attempt, in func(block string) bool) *Data {
 	d := &Data{
-		Exp: exp, Chosen: chosen, Confidence: exp.Plan.Design.Confidence, GateConfidence: exp.Plan.Design.ConfidenceOfGates(),
+		Exp: exp, Chosen: chosen, Confidence: exp.Plan.Design.Confidence, GateConfidence: exp.Plan.Design.GateConfidence,
 		Trials: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{},
 		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
 		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[Quantity]analysis.Resolution{}, TimedOut: timedOut{},

@@ -13,6 +13,7 @@ import (
 )
 
 func TestHistogram_EqualsSamples(t *testing.T) {
+	t.Parallel()
 	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost,
 		Bound: "1.05"}
 	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(gate))

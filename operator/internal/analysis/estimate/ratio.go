@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/selection"
@@ -96,17 +95,6 @@ func blockDifferences(mine, theirs map[string][]float64, logarithmic bool) map[s
 	return out
 }
 
-// compared returns the arms that are compared with the baseline: the candidates, and the null arm as a control.
-func compared(exp *experiment.Experiment) []string {
-	out := exp.Candidates()
-	for _, arm := range exp.Arms {
-		if arm.Null && !slices.Contains(out, arm.Name) {
-			out = append(out, arm.Name)
-		}
-	}
-	return out
-}
-
 // Ratios compares every metric of every candidate and of the null arm with the baseline at every point.
 func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 	out := []analysis.RatioResult{}
@@ -115,7 +103,7 @@ func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 		return out
 	}
 	for point := range d.Exp.Points {
-		for _, candidate := range compared(d.Exp) {
+		for _, candidate := range d.Exp.Compared() {
 			// The speed of a wrong result has no meaning.
 			if parity.Refused(candidate) != "" {
 				continue

@@ -146,7 +146,7 @@ func ExpectedText(exp *experiment.Experiment, found *analysis.Analysis) string {
 	}
 	more := max(0, *needed-found.ValidBlocks)
 	text := fmt.Sprintf("%s: about %d blocks in all, %d more", goal, *needed, more)
-	if used := found.Usage; used != nil && used.Blocks > 0 {
+	if used := found.Usage; used.Blocks > 0 {
 		seconds := stats.Round(used.BlockSeconds / float64(used.Blocks))
 		text += ", " + quantity.Decimals(seconds*float64(more)/60, 1) + " minutes on one node"
 	}

@@ -32,10 +32,6 @@ func strictWarnings(d *estimate.Data) []string {
 		out = append(out, fmt.Sprintf("%d screening blocks ran every arm at every point, and spec.design.blocks.max allows %d; blocks added "+
 			"after an analysis raise the error rate above that of the gates' confidence", full, most))
 	}
-	if d.Exp.Plan.Design.GateConfidence == 0 {
-		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent, so gates are judged at spec.design.confidence, %g",
-			d.Confidence))
-	}
 	return out
 }
 

@@ -12,6 +12,7 @@ import (
 
 // Warnings report contradictions in a ledger, and deviations from the design of the run.
 func TestStrictWarnings_OverlapAndFewBlocks(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(*analyzed.Run)
 		want  string
@@ -43,6 +44,7 @@ func TestStrictWarnings_OverlapAndFewBlocks(t *testing.T) {
 }
 
 func TestUnfinished_TrialsAreReported(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulateScan(t, 3, fixture.Machine{}, nil)
 	markers := append(l.CutShort("loop", 1, true), l.CutShort("fused-m4r", 1, false)...)
 	found := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Unfinished: markers}, 0)

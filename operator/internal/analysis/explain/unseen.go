@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -33,7 +34,7 @@ func Layout(d *estimate.Data) string {
 			builds = max(builds, n)
 		}
 		switch {
-		case d.Exp.Arms[arm].Null:
+		case experiment.RoleOf(d.Exp.Arms[arm]).RepeatsBaseline():
 			null = true
 		case builds > 1:
 			several = append(several, fmt.Sprintf("%s (%d)", name, builds))

@@ -120,7 +120,7 @@ func TestUsage_CostAndInterference(t *testing.T) {
 				tc.tamper(l)
 			}
 			found := l.Analyze()
-			tc.check(t, found.Usage)
+			tc.check(t, &found.Usage)
 		})
 	}
 }

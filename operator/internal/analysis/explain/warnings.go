@@ -24,7 +24,7 @@ type Findings struct {
 	// Unseen and Layout are one sentence each, or empty.
 	Unseen, Layout string
 	Warnings       []string
-	Usage          *analysis.Usage
+	Usage          analysis.Usage
 }
 
 // Explain derives the explanations from the measurements and the decisions about them.
@@ -32,7 +32,7 @@ func Explain(d *estimate.Data, parity *selection.Parity, ratios []analysis.Ratio
 ) Findings {
 	return Findings{
 		Repetition: Lost(d, evidence), Unseen: Unseen(d, judged.ValidBlocks), Layout: Layout(d),
-		Warnings: Warnings(d, parity, ratios, judged), Usage: Usage(d.Exp, d.Chosen),
+		Warnings: Warnings(d, parity, ratios, judged), Usage: *Usage(d.Exp, d.Chosen),
 	}
 }
 

@@ -237,7 +237,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 		other := "the baseline"
 		if theirs < 0 {
 			other = "as many of no arm"
-		} else if !d.Exp.Arms[theirs].Baseline {
+		} else if experiment.RoleOf(d.Exp.Arms[theirs]) != experiment.RoleBaseline {
 			other = "arm " + d.Exp.Arms[theirs].Name
 		}
 		return fmt.Sprintf("%s arm %s lost %s, and %s %s (Fisher's exact test: p = %s), so the remaining trials may not be comparable",

@@ -112,7 +112,7 @@ func brokenBaseline(d *estimate.Data, j *judgement, gate *analysis.GateResult) s
 		if other.Severity != experiment.Blocking || other.Outcome == experiment.VerdictGo {
 			continue
 		}
-		if arm := d.Exp.Arms[selection.ArmIndex(d.Exp, other.Candidate)]; arm.Baseline || arm.Null {
+		if arm := d.Exp.Arms[selection.ArmIndex(d.Exp, other.Candidate)]; !experiment.RoleOf(arm).Judged() {
 			return fmt.Sprintf("the baseline does not complete (arm %s: %s)", arm.Name, other.Message)
 		}
 	}

@@ -106,7 +106,7 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 	}
 	var out []control
 	for arm := range d.Exp.Arms {
-		if !d.Exp.Arms[arm].Null {
+		if !experiment.RoleOf(d.Exp.Arms[arm]).RepeatsBaseline() {
 			continue
 		}
 		seen := map[figure]bool{}

@@ -20,7 +20,7 @@ func nulls(errors []float64) *estimate.Data {
 	exp := known().Exp
 	exp.Arms = append(exp.Arms, record.Arm{Name: "null", Null: true})
 	exp.Points = append(exp.Points, record.Point{Key: "size=3"})[:len(errors)]
-	exp.Plan.Design.Confidence = 0.95
+	exp.Plan.Design.GateConfidence = 0.95
 	exp.Plan.Metrics = []experiment.Metric{{Name: "items", Statistic: experiment.StatisticMean}}
 	exp.Plan.Gates = []experiment.Gate{{
 		Condition: experiment.Condition{Metric: "items", Op: experiment.RatioAtLeast, Bound: ptr.To(1.0)}, Severity: experiment.Blocking,

@@ -213,7 +213,7 @@ func (f *doubts) ofCompleting(analysis.CapReason) {
 	for _, gate := range judgeCompletes(f.d) {
 		arm := f.d.Exp.Arms[selection.ArmIndex(f.d.Exp, gate.Candidate)]
 		of := analysis.Doubt{Point: gate.Point, Arms: []string{arm.Name}}
-		if arm.Null { // It is the baseline.
+		if experiment.RoleOf(arm).RepeatsBaseline() {
 			of.Arms = []string{f.d.Exp.Arms[f.d.Exp.Baseline()].Name}
 		}
 		if gate.Outcome != experiment.VerdictGo {

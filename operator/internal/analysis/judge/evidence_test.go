@@ -17,6 +17,7 @@ import (
 )
 
 func TestEvidence_ContradictingPlanIsInconclusive(t *testing.T) {
+	t.Parallel()
 	each := func(arm string, edit func(i int, a *record.Attempt)) func(*analyzed.Run) {
 		return func(l *analyzed.Run) {
 			for i := range l.Attempts {
@@ -64,6 +65,7 @@ func TestEvidence_ContradictingPlanIsInconclusive(t *testing.T) {
 
 // A level of one arm is not compared with other trials of the block.
 func TestLevelGate_IgnoresNeighbourhood(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "2s"}}
 	})
@@ -76,6 +78,7 @@ func TestLevelGate_IgnoresNeighbourhood(t *testing.T) {
 // Equal outputs and completed trials are not a Go either if a part of the evidence is missing or duplicated. Differing outputs and failed
 // trials still are a NoGo.
 func TestEvidence_IncompletePreventsGo(t *testing.T) {
+	t.Parallel()
 	gap := func(l *analyzed.Run) {
 		l.Problems = append(l.Problems, record.Problem{Source: record.Source{Key: record.WaveKey(0)}, Reason: "it is truncated"})
 	}
@@ -136,6 +139,7 @@ func TestEvidence_IncompletePreventsGo(t *testing.T) {
 // A trial of a block may be excluded because of the program, the lease or the environment in its record. If the slow trials are excluded
 // this way, the others do not make a Go.
 func TestExcludedTrial_OfABlockMakesNoGo(t *testing.T) {
+	t.Parallel()
 	one := func(spec *fixture.RunSpec) { spec.Arms = spec.Arms[1:] }
 	level := fixture.CombineEdits(one, fixture.AbsoluteGate(assayv1alpha1.AtMost, "1.1"))
 	lenient := fixture.CompletesGate("0.5", "")

@@ -446,12 +446,6 @@ func TestGate_Confidence(t *testing.T) {
 		*got.RelativeHalfWidth < want*0.99 {
 		t.Errorf("relative half width %v, and this gate's is %v", got.RelativeHalfWidth, want)
 	}
-
-	l.Exp.Plan.Design.GateConfidence = 0
-	old := l.Analyze()
-	if diff := cmp.Diff(ratio, *old.Gates[0].Estimate); diff != "" || old.GateConfidence != 0.95 {
-		t.Errorf("a run frozen without a gate confidence is judged at %v, not as it was then (-then +now):\n%s", old.GateConfidence, diff)
-	}
 }
 
 func TestValidBlocks_FailedTrialsCount(t *testing.T) {

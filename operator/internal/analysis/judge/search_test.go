@@ -51,7 +51,7 @@ func TestSearch_LoadNamesDecidingConstraint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			exp := known().Exp
-			exp.Points, exp.Arms, exp.Plan.Design.Confidence = exp.Points[:1], exp.Arms[:1], 0.95
+			exp.Points, exp.Arms, exp.Plan.Design.GateConfidence = exp.Points[:1], exp.Arms[:1], 0.95
 			exp.Plan.Metrics = []experiment.Metric{{Name: "items", Unit: "items", Statistic: experiment.StatisticMean}}
 			exp.Plan.Search = &experiment.Search{}
 			for _, bound := range c.bounds {

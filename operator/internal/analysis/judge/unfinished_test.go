@@ -16,6 +16,7 @@ import (
 )
 
 func TestUnfinished_TrialsAreLossesOfTheirArm(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		edit     func(*fixture.RunSpec)
 		arm      string
@@ -85,6 +86,7 @@ func TestUnfinished_TrialsAreLossesOfTheirArm(t *testing.T) {
 }
 
 func TestMarker_NeverImprovesTheVerdict(t *testing.T) {
+	t.Parallel()
 	rank := map[experiment.Verdict]int{fixture.NoGo: 0, fixture.Invalid: 1, fixture.Inconclusive: 2, fixture.Go: 3}
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 40 {

@@ -17,6 +17,7 @@ import (
 
 // A program that makes the records of its slow or wrong trials unusable hides them, and must not win by it.
 func TestCompletes_TrialsWithoutUsableRecordAreNoSuccess(t *testing.T) {
+	t.Parallel()
 	parity := assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual}
 	items := regexp.MustCompile(`"items":[0-9]+`)
 	unreadable := func(l *folderledger.Ledger, key string) {
@@ -88,6 +89,9 @@ func TestCompletes_TrialsWithoutUsableRecordAreNoSuccess(t *testing.T) {
 			l.Write(strings.Replace(key, "/pod-", "/pod-copy-", 1), l.Read(key))
 		}, want: fixture.Go},
 	} {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := folderledger.Of(t, 10, append(c.gates, fixture.GainAt8("1.5"))...)
 			if c.before != nil {

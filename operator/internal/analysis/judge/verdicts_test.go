@@ -16,6 +16,7 @@ import (
 )
 
 func TestJudge_Verdicts(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		edit    func(*fixture.RunSpec, *fixture.TemplateSpec)
 		seconds func(record.Point, string) float64
@@ -283,6 +284,9 @@ func TestJudge_Verdicts(t *testing.T) {
 		},
 	}
 	for name, c := range cases {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			noise, blocks := c.noise, c.blocks
 			if noise == (fixture.Noise{}) {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestAnalysis_BadLedgers(t *testing.T) {
+	t.Parallel()
 	key := func(trial string) string {
 		return fmt.Sprintf("attempts/%s/pod-%s/%s.json", trial[:10], trial[:10], trial)
 	}
@@ -151,13 +152,13 @@ func TestAnalysis_BadLedgers(t *testing.T) {
 }
 
 func TestMissingWave_GapsAndAlterationsAreReported(t *testing.T) {
+	t.Parallel()
 	const trial = "attempts/w000-b0001/pod-w000-b0001/w000-b0001-s00003.json"
 	for name, c := range map[string]struct {
 		spoil func(*folderledger.Ledger)
 		says  string // Part of an exclusion or a warning.
 	}{
-		"an absent gateConfidence": {func(l *folderledger.Ledger) { l.ByHand(); l.Edit(`,"gateConfidence":"0.995"`, ``) }, "spec.design.gateConfidence is absent"},
-		"a missing attempt":        {func(l *folderledger.Ledger) { l.Remove(trial) }, "1 missing), first w000-b0001-s00003"},
+		"a missing attempt": {func(l *folderledger.Ledger) { l.Remove(trial) }, "1 missing), first w000-b0001-s00003"},
 		"Succeeded beside an exit code": {
 			func(l *folderledger.Ledger) { l.Replace(trial, `"exitCode":0`, `"exitCode":3`) }, "outcome is Succeeded and exitCode 3",
 		},
@@ -222,6 +223,7 @@ func TestMissingWave_GapsAndAlterationsAreReported(t *testing.T) {
 }
 
 func TestMissingWave_IsReportedAndPreventsDecision(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(*analyzed.Run){
 		"the plan and all of it": func(l *analyzed.Run) {
 			l.Waves = slices.Delete(l.Waves, 1, 2)
@@ -265,6 +267,7 @@ func TestMissingWave_IsReportedAndPreventsDecision(t *testing.T) {
 
 // An object may claim any wave number. Of the missing waves before it only the first are listed.
 func TestWaveNumber_LargeValueIsCheap(t *testing.T) {
+	t.Parallel()
 	const far = 300_000
 	for name, spoil := range map[string]func(*analyzed.Run){
 		"an attempt": func(l *analyzed.Run) {

@@ -21,6 +21,7 @@ import (
 // Clocks of some nodes are up to an hour ahead or behind. Where the keeper has looked for the end of the lease, the verdict is the same
 // as with clocks that agree; so it is where it only measured how far the clock is off.
 func TestClocks_OffsetDoesNotChangeVerdict(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(30)
 	if testing.Short() {
 		seeds = 6
@@ -98,6 +99,7 @@ func TestClocks_OffsetDoesNotChangeVerdict(t *testing.T) {
 
 // A block that ran twice counts by the execution that was alone on its node, even if the other one has more trials.
 func TestStaleLease_StaleExecutionDoesNotReplaceAValidOne(t *testing.T) {
+	t.Parallel()
 	run := analyzed.SimulateScan(t, 3, fixture.Machine{Seed: 3, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
 	lease := record.Lease{Node: "node-a", Token: 1}
 	ended := time.Unix(2000, 0)
@@ -127,6 +129,7 @@ func TestStaleLease_StaleExecutionDoesNotReplaceAValidOne(t *testing.T) {
 
 // A whole block under a stale lease may have run beside another run, and is not a loss of an arm.
 func TestStaleLease_WholeBlockIsNoLoss(t *testing.T) {
+	t.Parallel()
 	lease, other := record.Lease{Node: "a", Token: 1}, record.Lease{Node: "a", Token: 2}
 	l := analyzed.SimulatePair(t, 0.94, fixture.CombineEdits(fixture.FewBlocks, fixture.AbsoluteGate(assayv1alpha1.AtMost, "1.1")))
 	for i := range l.Waves[0].Blocks {

@@ -69,7 +69,8 @@ func CheckParity(exp *experiment.Experiment, attempts []*record.Attempt) *Parity
 			name := exp.Arms[arm].Name
 			mine, ok := outputs[c]
 			reason := split[c]
-			sameInputs := report.Compared || exp.Arms[arm].Null
+			role := experiment.RoleOf(exp.Arms[arm])
+			sameInputs := report.Compared || role.RepeatsBaseline()
 			if reason == "" && sameInputs && ok && haveReference && mine.parity != reference.parity {
 				reason = fmt.Sprintf("at %s arm %s gives another output than the baseline: %s in %s, %s in %s",
 					analysis.PointName(exp.Points[point].Key), name, digestName(mine.parity), mine.attempt, digestName(reference.parity),
@@ -77,7 +78,7 @@ func CheckParity(exp *experiment.Experiment, attempts []*record.Attempt) *Parity
 			}
 			switch {
 			case reason == "":
-			case arm == baseline, exp.Arms[arm].Null:
+			case !role.Judged():
 				// The null arm runs the baseline: if its output differs, the output of the baseline depends on its path.
 				if report.Baseline == "" {
 					report.Baseline = reason

@@ -45,7 +45,7 @@ func indexPlan(exp *experiment.Experiment, waves []record.Wave, through int) (pl
 			continue
 		}
 		out.known = true
-		if why := cmp.Or(contradictsArms(exp.Arms, wave.Arms), contradictsPurpose(&exp.Plan, wave.Why())); why != "" {
+		if why := cmp.Or(contradictsArms(exp.Arms, wave.Arms), contradictsPurpose(&exp.Plan, wave.Purpose)); why != "" {
 			found.add(key, foreign, "the plan contradicts the experiment: %s", why)
 		}
 		add := func(block string, order []int, warmup bool) {
@@ -60,7 +60,7 @@ func indexPlan(exp *experiment.Experiment, waves []record.Wave, through int) (pl
 			}
 		}
 		for _, block := range wave.Blocks {
-			out.leases[block.ID], out.purposes[block.ID] = block.Lease, wave.Why()
+			out.leases[block.ID], out.purposes[block.ID] = block.Lease, wave.Purpose
 			add(block.ID, block.Warmup, true)
 			add(block.ID, block.Order, false)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // Purposes maps the planned blocks to their purposes. Blocks that were planned after reading results must not be mixed with those whose
-// results were read. A block that no plan has screens: before waves had purposes, all of them did.
+// results were read. A block without a plan screens, as all blocks of a ledger without waves do.
 type Purposes map[string]record.Purpose
 
 // Only returns a predicate that selects the blocks with a purpose.

@@ -16,6 +16,7 @@ import (
 )
 
 func TestMarker_UnknownContentIsRejected(t *testing.T) {
+	t.Parallel()
 	marker := `{"schema":"assay.dev/started/v1alpha1","id":"p_1/w000-b0000-s00001","trial":"w000-b0000-s00001","block":"w000-b0000","point":"","arm":"new","startedAt":"2026-11-21T08:00:00Z"}`
 	cases := map[string]struct{ from, to, want string }{
 		"an unknown field":        {`"arm"`, `"arms":"x","arm"`, `unknown field "arms"`},
@@ -43,6 +44,7 @@ func TestMarker_UnknownContentIsRejected(t *testing.T) {
 
 // A marker may be invalid in several ways. It is then reported, ignored, or counted once per start.
 func TestMarker_WhichCount(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		tamper   func(markers []record.Started) []record.Started
 		lost     string // Of the candidate, as the warning has it; empty is nothing.

@@ -47,7 +47,7 @@ func needs(exp *experiment.Experiment) map[Cell][]need {
 	VisitGates(exp, func(gate experiment.Gate, candidate string, point int) {
 		add(Cell{point, ArmIndex(exp, candidate)}, gate.Condition, gate.Op.Relative())
 		for arm := range exp.Arms {
-			if gate.Op.Relative() && (exp.Arms[arm].Baseline || exp.Arms[arm].Null) {
+			if gate.Op.Relative() && !experiment.RoleOf(exp.Arms[arm]).Judged() {
 				add(Cell{point, arm}, gate.Condition, true)
 			}
 		}

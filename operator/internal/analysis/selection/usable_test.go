@@ -14,6 +14,7 @@ import (
 
 // A negative value is invalid for a time, and valid for other units.
 func TestNegativeTime_IsInvalid(t *testing.T) {
+	t.Parallel()
 	for unit, want := range map[string]experiment.Verdict{
 		"s": fixture.NoGo, "ms": fixture.NoGo, "milliseconds": fixture.NoGo, "ns/op": fixture.NoGo, "s per query": fixture.NoGo, "degrees": fixture.Go, "degrees/s": fixture.Go,
 	} {
@@ -38,6 +39,7 @@ func TestNegativeTime_IsInvalid(t *testing.T) {
 
 // A time of centuries is no measurement, in any unit and from the program or the runner.
 func TestTimeOfCenturies_IsInvalid(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(a *record.Attempt)
 		want  experiment.Verdict
@@ -64,6 +66,7 @@ func TestTimeOfCenturies_IsInvalid(t *testing.T) {
 }
 
 func TestBuilds_UnknownBuildIsForeign(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct{ build, says string }{
 		"none":      {"", "it does not name the build"},
 		"unknown":   {"b9", `arm "new" has no build "b9"`},

@@ -242,6 +242,9 @@ func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []
 	if err != nil {
 		return "", nil, err
 	}
+	if err := ledger.CheckFormat(ctx, store); err != nil {
+		return "", nil, err
+	}
 	newest, err := ledger.NewestReport(ctx, store)
 	if err != nil {
 		return "", nil, err

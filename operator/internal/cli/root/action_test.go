@@ -122,7 +122,7 @@ func TestAction_GatesAndPublishes(t *testing.T) {
 				continue
 			}
 			expressions := strings.NewReplacer("${{ inputs.run }}", file, "${{ inputs.token }}", "ghs_secret", "${{ runner.temp }}", folder,
-				"${{ inputs.arguments }}", fmt.Sprintf("--local --bin-dir %s --pin=false --out %s/%d %s", simulated(t), folder, runs,
+				"${{ inputs.arguments }}", fmt.Sprintf("--local --bin-dir %s --pin=false --out %s/%d %s", simulated, folder, runs,
 					strings.Join(allowed, " ")))
 			environment := map[string]string{}
 			for name, value := range step.Env {

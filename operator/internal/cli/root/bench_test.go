@@ -19,24 +19,10 @@ import (
 	"assay.dev/assay/operator/internal/manifest"
 )
 
-// simulated is a folder with the simulated runner.
-func simulated(t *testing.T) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(bin, "assay-runner")); err != nil {
-		t.Fatal(err)
-	}
-	return bin
-}
-
 func TestBench_PrintsSentenceAndSavesRun(t *testing.T) {
 	folder := t.TempDir()
 	out, saved := filepath.Join(folder, "ledger"), filepath.Join(folder, "run.yaml")
-	stdout, stderr, err := assay(t, "bench", "/bin/echo '$(a)' old", "/bin/echo '$(a)' new", "--name", "old,new", "--bin-dir", simulated(t),
+	stdout, stderr, err := assay(t, "bench", "/bin/echo '$(a)' old", "/bin/echo '$(a)' new", "--name", "old,new", "--bin-dir", simulated,
 		"--cpus", "1", "--blocks", "12", "--out", out, "--save", saved)
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
@@ -71,10 +57,10 @@ func TestBench_PrintsSentenceAndSavesRun(t *testing.T) {
 	if err != nil || frozen.Digest != was.Digest {
 		t.Errorf("the saved run is another experiment (%v): %s, and it was %s", err, frozen.Digest, was.Digest)
 	}
-	if _, _, err := assay(t, "run", "--local", saved, "--bin-dir", simulated(t), "--out", filepath.Join(folder, "again")); err != nil {
+	if _, _, err := assay(t, "run", "--local", saved, "--bin-dir", simulated, "--out", filepath.Join(folder, "again")); err != nil {
 		t.Errorf("the saved run cannot be run: %v", err)
 	}
-	_, _, err = assay(t, "bench", "echo a", "echo b", "--bin-dir", simulated(t), "--cpus", "1", "--out", filepath.Join(folder, "third"),
+	_, _, err = assay(t, "bench", "echo a", "echo b", "--bin-dir", simulated, "--cpus", "1", "--out", filepath.Join(folder, "third"),
 		"--save", saved)
 	if err == nil || !strings.Contains(err.Error(), "exists and is not overwritten") || cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("a file that is there is overwritten: %v", err)
@@ -82,7 +68,7 @@ func TestBench_PrintsSentenceAndSavesRun(t *testing.T) {
 }
 
 func TestBench_InvalidQuestionRejectedBeforeRun(t *testing.T) {
-	bin := simulated(t)
+	bin := simulated
 	for name, tc := range map[string]struct {
 		args []string
 		says string

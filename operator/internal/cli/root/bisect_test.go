@@ -62,7 +62,7 @@ type searched struct {
 
 func newSearch(t *testing.T, percents []float64) *searched {
 	t.Helper()
-	return &searched{t, programRepository(t, percents), filepath.Join(t.TempDir(), "state"), simulated(t)}
+	return &searched{t, programRepository(t, percents), filepath.Join(t.TempDir(), "state"), simulated}
 }
 
 func (s *searched) args(more ...string) []string {
@@ -280,7 +280,7 @@ func TestBisection_ListedRevisions(t *testing.T) {
 		}
 		revisions = append(revisions, fmt.Sprintf("r%d-%d", i, percent))
 	}
-	stdout, stderr, err := assay(t, "bisect", filepath.Join("testdata", "series.yaml"), "--bin-dir", simulated(t), "--pin=false", "--state",
+	stdout, stderr, err := assay(t, "bisect", filepath.Join("testdata", "series.yaml"), "--bin-dir", simulated, "--pin=false", "--state",
 		filepath.Join(t.TempDir(), "state"), "--good", revisions[0], "--bad", revisions[19], "--revisions", strings.Join(revisions, ","))
 	if err != nil || !strings.Contains(stdout, "culprit r13-108: latency.median") {
 		t.Errorf("%v\n%s\n%s", err, stdout, stderr)

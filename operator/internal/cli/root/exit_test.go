@@ -90,7 +90,7 @@ func TestGate_LocalExitCodeFollowsVerdict(t *testing.T) {
 			}
 			file, folder := gateFile(t, tc.replace...), t.TempDir()
 			answers := filepath.Join(folder, "gate.json")
-			args := append([]string{"gate", "--local", file, "--bin-dir", simulated(t), "--pin=false", "--save", answers, "--out",
+			args := append([]string{"gate", "--local", file, "--bin-dir", simulated, "--pin=false", "--save", answers, "--out",
 				filepath.Join(folder, "ledger")}, tc.args...)
 			stdout, stderr, err := assay(t, args...)
 			text := stdout
@@ -130,7 +130,7 @@ func TestRun_LocalExitCodeFollowsTable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			longForm(t, name, "a run that makes no sense fails")
-			_, stderr, err := assay(t, "run", "--local", gateFile(t, tc.replace...), "--bin-dir", simulated(t), "--pin=false", "--out",
+			_, stderr, err := assay(t, "run", "--local", gateFile(t, tc.replace...), "--bin-dir", simulated, "--pin=false", "--out",
 				filepath.Join(t.TempDir(), "ledger"))
 			if cli.ExitCode(err) != tc.code {
 				t.Errorf("exit code %d (%v), want %d\n%s", cli.ExitCode(err), err, tc.code, stderr)

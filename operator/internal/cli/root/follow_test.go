@@ -32,7 +32,7 @@ type localSeries struct {
 
 func newSeries(t *testing.T) *localSeries {
 	t.Helper()
-	return &localSeries{t: t, folder: filepath.Join(t.TempDir(), "history"), file: filepath.Join("testdata", "series.yaml"), bin: simulated(t)}
+	return &localSeries{t: t, folder: filepath.Join(t.TempDir(), "history"), file: filepath.Join("testdata", "series.yaml"), bin: simulated}
 }
 
 // point runs assay run --local --series, with these further arguments.
@@ -453,7 +453,7 @@ func TestSeries_InvalidPointRejectedBeforeRun(t *testing.T) {
 				file = write(t, tc.old, tc.new)
 			}
 			args := append([]string{
-				"run", "--local", file, "--bin-dir", simulated(t), "--pin=false", "--out", filepath.Join(t.TempDir(), "ledger"),
+				"run", "--local", file, "--bin-dir", simulated, "--pin=false", "--out", filepath.Join(t.TempDir(), "ledger"),
 			}, tc.args...)
 			if !strings.Contains(strings.Join(args, " "), "--history") && strings.Contains(strings.Join(args, " "), "--series") {
 				args = append(args, "--history", filepath.Join(t.TempDir(), "history"))

@@ -83,8 +83,10 @@ func TestHistory_OfNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Create(t.Context(), ledger.HTMLKey(0), []byte("a report")); err != nil {
-		t.Fatal(err)
+	for key, content := range map[string]string{ledger.ExperimentKey: `{"format": 1}`, ledger.HTMLKey(0): "a report"} {
+		if err := run.Create(t.Context(), key, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := kept.Append(t.Context(), []points.Keyed{added}); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package root
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -27,17 +28,43 @@ import (
 
 // The test binary is also the runner of these tests: started under that name it simulates the trials of a block. As assay it is that.
 func TestMain(m *testing.M) {
-	switch filepath.Base(os.Args[0]) {
+	switch cmp.Or(os.Getenv(programName), filepath.Base(os.Args[0])) {
 	case "assay-runner":
 	case "assay":
 		os.Exit(Main(cli.Version))
 	default:
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	}
 	if err := simulateBlock(os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// programName names in the environment the program that the test's executable takes the place of.
+const programName = "ASSAY_TEST_PROGRAM"
+
+// simulated is a folder with the simulated runner and a server. They are scripts that execute the test's program, because the local
+// executor computes the checksum of every program between blocks, and that of a test takes a second for a few blocks.
+var simulated string
+
+// runTests writes the programs before any test starts a process, which would inherit a program that is open for writing.
+func runTests(m *testing.M) int {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	if simulated, err = os.MkdirTemp("", "assay-programs"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(simulated)
+	for _, name := range []string{"assay-runner", "server"} {
+		script := fmt.Sprintf("#!/bin/sh\n%s=%s exec '%s' \"$@\"\n", programName, name, self)
+		if err := os.WriteFile(filepath.Join(simulated, name), []byte(script), 0o755); err != nil {
+			panic(err)
+		}
+	}
+	return m.Run()
 }
 
 // leaves names in the environment a folder that is out of reach once a run has begun.
@@ -196,28 +223,13 @@ func mustOpen(folder string) store.Store {
 // runHere runs a file from testdata on the simulated machine.
 func runHere(t *testing.T, name string) (folder, stdout, stderr string, err error) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	for _, program := range []string{"assay-runner", "server"} {
-		if err := os.Link(self, filepath.Join(bin, program)); err != nil {
-			raw, readErr := os.ReadFile(self) // Another file system.
-			if readErr != nil {
-				t.Fatal(err, readErr)
-			}
-			if err := os.WriteFile(filepath.Join(bin, program), raw, 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	folder = filepath.Join(t.TempDir(), "ledger")
 	command := New()
 	var out, log bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&log)
-	command.SetArgs([]string{"run", "--local", filepath.Join("testdata", name+".yaml"), "--bin-dir", bin, "--out", folder, "--pin=false"})
+	file := filepath.Join("testdata", name+".yaml")
+	command.SetArgs([]string{"run", "--local", file, "--bin-dir", simulated, "--out", folder, "--pin=false"})
 	err = command.ExecuteContext(context.Background())
 	return folder, out.String(), log.String(), err
 }
@@ -246,7 +258,7 @@ func TestLocalRun_AdaptiveRunAddsWavesAndConfirms(t *testing.T) {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
 	waves, result := readLocal(t, folder)
-	if len(waves) < 3 || waves[len(waves)-1].Why() != record.Confirm || waves[len(waves)-2].Why() != record.Screen {
+	if len(waves) < 3 || waves[len(waves)-1].Purpose != record.Confirm || waves[len(waves)-2].Purpose != record.Screen {
 		t.Errorf("want at least two screening waves and one that confirms, got %d:\n%s", len(waves), stderr)
 	}
 	seen := map[string]bool{}

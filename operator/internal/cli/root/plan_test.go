@@ -20,7 +20,7 @@ func TestPlan_LossesOfPilotAreNamed(t *testing.T) {
 		"trials without a metric":    {"wordless", cli.ExitError, []string{"lost     2 trials of arm new: ", "latency"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := []string{"plan", gateFile(t, "name: gate}", "name: "+tc.run+"}"), "--measure", "--pilot-blocks", "1", "--bin-dir", simulated(t)}
+			args := []string{"plan", gateFile(t, "name: gate}", "name: "+tc.run+"}"), "--measure", "--pilot-blocks", "1", "--bin-dir", simulated}
 			stdout, _, err := assay(t, args...)
 			if cli.ExitCode(err) != tc.code {
 				t.Fatalf("exit code %d (%v), want %d", cli.ExitCode(err), err, tc.code)

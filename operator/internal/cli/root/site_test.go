@@ -111,6 +111,23 @@ func TestSite_OfHistory(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a ledger of another format is named, and its report is not linked", func(t *testing.T) {
+		path := filepath.Join(h.ledger(1), ledger.ExperimentKey)
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(`{"format": 7}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		written, _, _ := write(t)
+		if written.Reports != 1 || len(written.Missing) != 1 || !strings.Contains(written.Missing[0], "found 7, allowed 1") {
+			t.Errorf("%+v", written)
+		}
+		if err := os.WriteFile(path, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
 	t.Run("a ledger that is gone is named, and the pages are written", func(t *testing.T) {
 		if err := os.RemoveAll(h.ledger(1)); err != nil {
 			t.Fatal(err)

@@ -133,7 +133,7 @@ func summarize(frozen *experiment.Experiment, first *record.Wave) Planned {
 	}
 	for _, arm := range frozen.Arms {
 		name := arm.Name
-		if arm.Baseline {
+		if experiment.RoleOf(arm) == experiment.RoleBaseline {
 			name += " (baseline)"
 		}
 		out.Arms = append(out.Arms, name)

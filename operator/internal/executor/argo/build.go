@@ -42,7 +42,7 @@ func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes [
 		blocks,
 		analysis(config, exp, wave.Wave),
 	}
-	annotate(out, config, exp, wave.Wave, fmt.Sprintf("%s, wave %d: %s", exp.Run.Name, wave.Wave, wave.Why()),
+	annotate(out, config, exp, wave.Wave, fmt.Sprintf("%s, wave %d: %s", exp.Run.Name, wave.Wave, wave.Purpose),
 		waveDescription(exp, wave, lanes))
 	return out, checkReferences(out)
 }

@@ -41,7 +41,7 @@ func blockInputs() []Parameter {
 // blockArguments returns the values of blockInputs for a block.
 func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane design.Lane, lanes int) []Parameter {
 	return []Parameter{
-		value("block", b.ID), value(nodeInput, lane.Node), value("display", displayName(b, lane, lanes)), value("purpose", string(wave.Why())),
+		value("block", b.ID), value(nodeInput, lane.Node), value("display", displayName(b, lane, lanes)), value("purpose", string(wave.Purpose)),
 		value("points", describePoints(exp, wave, b)), value("arms", plain(describeArms(exp))), value("order", string(exp.Plan.Design.Order)),
 		value("trials", describeTrials(b)), value("sequence", describeSequence(wave, b)),
 	}

@@ -20,7 +20,7 @@ func onEngine(t *testing.T, analyze func(context.Context, int) error) (engine *E
 	wave.Run = testRun
 	reached = make(chan string)
 	engine = &Engine{
-		Executor: &Executor{Runner: fakeRunner(t, "true"), Folder: t.TempDir(), Name: "here", Log: io.Discard},
+		Executor: &Executor{Runner: fakeRunner(t, "true"), Folder: ledgerFolder(t), Name: "here", Log: io.Discard},
 		Done:     func(block record.Block) { reached <- block.ID },
 		Analyze:  analyze,
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -26,13 +27,23 @@ func fakeRunner(t *testing.T, script string) string {
 	return path
 }
 
+// ledgerFolder is a ledger of which the keeper of a block can read the format.
+func ledgerFolder(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, ledger.ExperimentKey), []byte(`{"format": 1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
 func twoBlocks() *record.Wave {
 	return &record.Wave{Blocks: []record.Block{{ID: "w000-b0000"}, {ID: "w000-b0001"}}}
 }
 
 func TestRun_StartsARunnerWithKeeperPerBlock(t *testing.T) {
 	var log bytes.Buffer
-	folder := t.TempDir()
+	folder := ledgerFolder(t)
 	executor := &Executor{Runner: fakeRunner(t, `echo "$@"`), Folder: folder, Name: "here", Log: &log}
 	var done []string
 	if err := executor.Run(context.Background(), twoBlocks(), func(b record.Block) { done = append(done, b.ID) }); err != nil {
@@ -51,7 +62,7 @@ func TestRun_StartsARunnerWithKeeperPerBlock(t *testing.T) {
 
 func TestRun_PinsBlocksToCPUs(t *testing.T) {
 	var log bytes.Buffer
-	executor := &Executor{Runner: fakeRunner(t, `grep Cpus_allowed_list /proc/self/status`), Folder: t.TempDir(), Name: "here", CPUs: 1,
+	executor := &Executor{Runner: fakeRunner(t, `grep Cpus_allowed_list /proc/self/status`), Folder: ledgerFolder(t), Name: "here", CPUs: 1,
 		Log: &log}
 	if err := executor.Run(context.Background(), &record.Wave{Blocks: []record.Block{{ID: "w000-b0000"}}}, nil); err != nil {
 		t.Fatal(err)
@@ -63,7 +74,7 @@ func TestRun_PinsBlocksToCPUs(t *testing.T) {
 }
 
 func TestRun_TooManyCPUsIsRejected(t *testing.T) {
-	executor := &Executor{Runner: fakeRunner(t, "true"), Folder: t.TempDir(), Name: "here", CPUs: 100000, Log: &bytes.Buffer{}}
+	executor := &Executor{Runner: fakeRunner(t, "true"), Folder: ledgerFolder(t), Name: "here", CPUs: 100000, Log: &bytes.Buffer{}}
 	err := executor.Run(context.Background(), twoBlocks(), nil)
 	if err == nil || !strings.Contains(err.Error(), "spec.placement.cpus is 100000") {
 		t.Errorf("got %v", err)
@@ -71,7 +82,7 @@ func TestRun_TooManyCPUsIsRejected(t *testing.T) {
 }
 
 func TestRun_FailedRunnerEndsTheWave(t *testing.T) {
-	executor := &Executor{Runner: fakeRunner(t, "exit 2"), Folder: t.TempDir(), Name: "here", Log: &bytes.Buffer{}}
+	executor := &Executor{Runner: fakeRunner(t, "exit 2"), Folder: ledgerFolder(t), Name: "here", Log: &bytes.Buffer{}}
 	if err := executor.Run(context.Background(), twoBlocks(), nil); err == nil ||
 		!strings.Contains(err.Error(), "block w000-b0000: exit status 2") {
 		t.Errorf("got %v", err)
@@ -82,7 +93,7 @@ func TestRun_CancelSignalsTheRunner(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	var log bytes.Buffer
 	executor := &Executor{Runner: fakeRunner(t, `trap 'echo asked; exit 143' TERM; touch `+ready+`; while :; do sleep 0.05; done`),
-		Folder: t.TempDir(), Name: "here", Log: &log}
+		Folder: ledgerFolder(t), Name: "here", Log: &log}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	go func() {
@@ -104,7 +115,7 @@ func TestRun_CancelSignalsTheRunner(t *testing.T) {
 // timeout and CI systems signal the process group. A trial in that group would be killed and count as failed.
 func TestRun_RunnersHaveTheirOwnProcessGroup(t *testing.T) {
 	var log bytes.Buffer
-	executor := &Executor{Runner: fakeRunner(t, `cut -d " " -f 5 /proc/self/stat`), Folder: t.TempDir(), Name: "here", Log: &log}
+	executor := &Executor{Runner: fakeRunner(t, `cut -d " " -f 5 /proc/self/stat`), Folder: ledgerFolder(t), Name: "here", Log: &log}
 	if err := executor.Run(context.Background(), twoBlocks(), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/suggest"
 )
@@ -79,7 +80,7 @@ func checkArms(wave *record.Wave, programs map[string][]string) error {
 	for _, cell := range wave.Cells {
 		arm := wave.Arms[cell.Arm]
 		for _, name := range []string{arm.Name, buildName(arm.Name, cell.Build)} {
-			if !arm.Null && !slices.Contains(names, name) {
+			if !experiment.RoleOf(arm).RepeatsBaseline() && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -139,7 +140,8 @@ func (f *finder) replace(owner owner, argv []string) ([]string, error) {
 // owner returns the owner of a cell's programs; the null arm uses those of the baseline.
 func (f *finder) owner(cell *record.Cell) owner {
 	arm := f.wave.Arms[cell.Arm]
-	if i := slices.IndexFunc(f.wave.Arms, func(a record.Arm) bool { return a.Baseline }); arm.Null && i >= 0 {
+	i := slices.IndexFunc(f.wave.Arms, func(a record.Arm) bool { return experiment.RoleOf(a) == experiment.RoleBaseline })
+	if experiment.RoleOf(arm).RepeatsBaseline() && i >= 0 {
 		arm = f.wave.Arms[i]
 	}
 	return owner{arm.Name, buildName(arm.Name, cell.Build), cmp.Or(cell.Image, arm.Image)}

@@ -97,7 +97,7 @@ func planned(t *testing.T, executor *Executor) {
 	store, err := store.OpenFolder(t.Context(), executor.Folder)
 	must(t, err)
 	for _, key := range []string{ledger.ExperimentKey, ledger.WaveKey(0)} {
-		must(t, executor.Plan(t.Context(), store, key, []byte("as planned")))
+		must(t, executor.Plan(t.Context(), store, key, []byte(`{"format": 1}`)))
 	}
 }
 

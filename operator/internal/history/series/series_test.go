@@ -240,7 +240,11 @@ func TestChain_ValidEstimatesHaveAFiniteChain(t *testing.T) {
 }
 
 func TestOf_IndependentOfOrderAndRepetition(t *testing.T) {
-	for seed := range uint64(100) {
+	seeds := uint64(100)
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
 		records := messy(random)
 		want, err := Of(key, records)
@@ -389,7 +393,11 @@ func TestRetain_PreservesTheStateForTheNextRun(t *testing.T) {
 		}
 		return fmt.Sprint(s.Schedule, s.Number, s.Anchor, image, newest, len(s.Key.Parts()))
 	}
-	for seed := range uint64(400) {
+	seeds := uint64(400)
+	if testing.Short() {
+		seeds = 60
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 19))
 		anchor, image := "v1", ""
 		var records []Record
