@@ -192,8 +192,9 @@ const exclusiveCPUs = "ExclusiveCPUs"
 // elsewhere.
 func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, text string, allowWorse bool,
 	ops []Op, problems *Invalid) Condition {
-	checked := checkWord(problems, field+".op", Op(op), ops...)
-	out := Condition{Metric: name, Statistic: Statistic(statistic), Op: checked, AllowWorse: allowWorse}
+	out := Condition{
+		Metric: name, Statistic: Statistic(statistic), Op: checkWord(problems, field+".op", Op(op), ops...), AllowWorse: allowWorse,
+	}
 	checkWord(problems, field+".statistic", out.Statistic, append(Statistics(), "")...)
 	metric := p.metric(name)
 	if _, has := out.Op.leastBound(); !has || out.Op.Timed() && metric == nil {

@@ -62,8 +62,8 @@ func rankingWarnings(d *estimate.Data, parity *selection.Parity) []string {
 func armRankingWarnings(d *estimate.Data, parity *selection.Parity) []string {
 	var arms []int
 	for arm := range d.Exp.Arms {
-		repeats := experiment.RoleOf(d.Exp.Arms[arm]).RepeatsBaseline()
-		if name := d.Exp.Arms[arm].Name; !repeats && parity.Wrong[name] == "" && parity.Baseline == "" {
+		name, repeats := d.Exp.Arms[arm].Name, experiment.RoleOf(d.Exp.Arms[arm]).RepeatsBaseline()
+		if !repeats && parity.Wrong[name] == "" && parity.Baseline == "" {
 			arms = append(arms, arm)
 		}
 	}

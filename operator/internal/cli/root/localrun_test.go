@@ -228,9 +228,8 @@ func runHere(t *testing.T, name string) (folder, stdout, stderr string, err erro
 	var out, log bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&log)
-	command.SetArgs([]string{
-		"run", "--local", filepath.Join("testdata", name+".yaml"), "--bin-dir", simulated, "--out", folder, "--pin=false",
-	})
+	file := filepath.Join("testdata", name+".yaml")
+	command.SetArgs([]string{"run", "--local", file, "--bin-dir", simulated, "--out", folder, "--pin=false"})
 	err = command.ExecuteContext(context.Background())
 	return folder, out.String(), log.String(), err
 }

@@ -35,13 +35,13 @@ var strict = json.RejectUnknownMembers(true)
 
 // Encode writes the records of one series, as lines of JSON below a header, compressed with zstd. Equal sets of records give equal bytes.
 func Encode(key Key, records []Record) ([]byte, error) {
-	fail := func(err error) ([]byte, error) { return nil, fmt.Errorf("series %q: %w", key, err) }
+	fail := func(err error) error { return fmt.Errorf("series %q: %w", key, err) }
 	if err := key.Check(); err != nil {
 		return nil, err
 	}
 	distinct := Merge(records, nil)
 	if len(distinct) > mostRecords {
-		return fail(fmt.Errorf("found %d records; at most %d fit in a file; start another series", len(distinct), mostRecords))
+		return nil, fail(fmt.Errorf("found %d records; at most %d fit in a file; start another series", len(distinct), mostRecords))
 	}
 	lines := make([]any, 0, len(distinct)+1)
 	lines = append(lines, header{schema, key})
@@ -51,18 +51,18 @@ func Encode(key Key, records []Record) ([]byte, error) {
 	var text bytes.Buffer
 	for _, line := range lines {
 		if err := json.MarshalWrite(&text, line); err != nil {
-			return fail(err)
+			return nil, fail(err)
 		}
 		text.WriteByte('\n')
 	}
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(window))
 	if err != nil {
-		return fail(err)
+		return nil, fail(err)
 	}
 	data := encoder.EncodeAll(text.Bytes(), nil)
 	// An unreadable file would lose the whole series.
 	if text.Len() > mostExpanded || len(data) > mostFile {
-		return fail(fmt.Errorf("the encoded file would be unreadable: found %d bytes, compressed %d; at most %d and %d are allowed; "+
+		return nil, fail(fmt.Errorf("the encoded file would be unreadable: found %d bytes, compressed %d; at most %d and %d are allowed; "+
 			"start another series", text.Len(), len(data), mostExpanded, mostFile))
 	}
 	return data, nil
@@ -95,26 +95,26 @@ func expand(data []byte) (key Key, lines []byte, err error) {
 
 // Decode reads a file that Encode wrote. It rejects files of another series or schema.
 func Decode(key Key, data []byte) ([]Record, error) {
-	fail := func(err error) ([]Record, error) {
-		return nil, fmt.Errorf("history of series %q: %w: delete the file and rebuild it from the ledgers", key, err)
+	fail := func(err error) error {
+		return fmt.Errorf("history of series %q: %w: delete the file and rebuild it from the ledgers", key, err)
 	}
 	found, lines, err := expand(data)
 	if err != nil {
-		return fail(err)
+		return nil, fail(err)
 	}
 	if found != key {
-		return fail(fmt.Errorf("the file belongs to series %q", found))
+		return nil, fail(fmt.Errorf("the file belongs to series %q", found))
 	}
 	// A short line takes much more memory as a record.
 	count := bytes.Count(lines, []byte("\n"))
 	if count > mostRecords {
-		return fail(fmt.Errorf("the file has %d records; at most %d are allowed", count, mostRecords))
+		return nil, fail(fmt.Errorf("the file has %d records; at most %d are allowed", count, mostRecords))
 	}
 	out := make([]Record, 0, count)
 	for line := range bytes.Lines(lines) {
 		var r Record
 		if err := json.Unmarshal(line, &r, strict); err != nil {
-			return fail(fmt.Errorf("line %d: %w", len(out)+2, err))
+			return nil, fail(fmt.Errorf("line %d: %w", len(out)+2, err))
 		}
 		r.At = r.At.UTC()
 		out = append(out, r)
