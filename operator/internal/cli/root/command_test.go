@@ -34,6 +34,24 @@ func assay(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), log.String(), err
 }
 
+func TestHelp_AllPrintsTheHelpOfEveryCommand(t *testing.T) {
+	out, _, err := assay(t, "help", "--all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"## assay\n", "## assay bench\n", "## assay history rebuild\n", "--blocks", "--reports"} {
+		if !strings.Contains(out, text) {
+			t.Errorf("the help of all commands has no %q", text)
+		}
+	}
+	if strings.Contains(out, "## assay reference") {
+		t.Error("a hidden command has its help printed")
+	}
+	if one, _, err := assay(t, "help", "gate"); err != nil || !strings.Contains(one, "--wait") || strings.Contains(one, "--blocks") {
+		t.Errorf("help of one command: %v\n%s", err, one)
+	}
+}
+
 // judgedLedger is the hand-written ledger with its analysis.
 func judgedLedger(t *testing.T) string {
 	t.Helper()

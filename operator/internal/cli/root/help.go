@@ -33,6 +33,30 @@ Use "{{.Root.CommandPath}} options" for the cluster connection flags.{{if .HasAv
 Use "{{.CommandPath}} [command] --help" for more about a command.{{end}}
 `
 
+// addHelpOfAll gives the help command of Cobra a flag that prints the help of every visible command.
+func addHelpOfAll(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		return // Cobra adds no help command to a root without commands.
+	}
+	all := help.Flags().Bool("all", false, "print the help of every command")
+	one := help.Run
+	help.Run = func(cmd *cobra.Command, args []string) {
+		if !*all {
+			one(cmd, args)
+			return
+		}
+		forEachCommand(root, func(command *cobra.Command) {
+			if !command.Hidden {
+				_, _ = fmt.Fprintf(cmd.OutOrStdout(), "## %s\n\n", command.CommandPath())
+				_ = command.Help() // It fails only if the output cannot be written.
+				_, _ = fmt.Fprintln(cmd.OutOrStdout())
+			}
+		})
+	}
+}
+
 func newOptionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",

@@ -142,6 +142,7 @@ func New() *cobra.Command {
 			command.Args = cli.ValidateArgs(command.Args)
 		}
 	})
+	addHelpOfAll(root)
 	return root
 }
 
