@@ -37,7 +37,7 @@ func TestNew_IndexesWhatCounts(t *testing.T) {
 	if got, want := slices.Sorted(maps.Keys(d.Measured[mine])), []string{"b1", "b3", "b4"}; !slices.Equal(got, want) {
 		t.Errorf("measured in %v, want %v", got, want)
 	}
-	if got, want := d.TimedOut[mine], (map[string][]float64{"b3": {30}}); !reflect.DeepEqual(map[string][]float64(got), want) {
+	if got, want := d.TimedOut[mine], (map[string][]float64{"b3": {30}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("timed out %v, want %v", got, want)
 	}
 	if !d.started["b1"].Equal(time.Unix(4, 0)) || d.nodes["b3"] != "n3" {
