@@ -21,3 +21,4 @@ bin/house -old "$old" verdicts >&3
 bin/house -old "$old" -rounds "${HOUSE_ROUNDS:-10}" ratios >&3
 bin/count -figures . >&3
 make --no-print-directory english
+bin/assay help --all | bin/english -figure -stdin 'assay help --all' >&3

@@ -1,5 +1,5 @@
 // Command count prints how many lines of which kind every part of a git checkout has. Lines that are blank or hold nothing but a
-// comment do not count. .gitattributes marks generated and third-party files.
+// comment do not count, and comments of code are a separate kind. .gitattributes marks generated and third-party files.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"text/tabwriter"
 )
 
-// The kinds of lines, in the order of the columns.
+// The kinds of lines, in the order of the columns. Remarks are the comments of code.
 const (
 	code       = "code"
 	tests      = "tests"
@@ -26,9 +26,10 @@ const (
 	generated  = "generated"
 	thirdParty = "third-party"
 	docs       = "docs"
+	remarks    = "comments"
 )
 
-var kinds = []string{code, tests, fixtures, generated, thirdParty, docs}
+var kinds = []string{code, tests, fixtures, generated, thirdParty, docs, remarks}
 
 // comments are how a line of comment begins, by the end of the file's name; files with another end have none.
 var comments = map[string]string{
@@ -47,7 +48,7 @@ func (c count) add(part, kind string, lines int) {
 }
 
 func main() {
-	figures := flag.Bool("figures", false, "print JSON lines of the code in total and of the core instead of the table")
+	figures := flag.Bool("figures", false, "print JSON lines of the code in total and of the core, and of comments, instead of the table")
 	flag.Parse()
 	root := cmp.Or(flag.Arg(0), ".")
 	counted, err := countTree(root)
@@ -105,14 +106,16 @@ func isCore(name string) bool {
 }
 
 func (c count) printFigures(to io.Writer) error {
-	total := 0
+	total, commented := 0, 0
 	for part, lines := range c {
 		if part != core {
-			total += lines[code]
+			total, commented = total+lines[code], commented+lines[remarks]
 		}
 	}
 	_, err := fmt.Fprintf(to, `{"figure":"house.code_lines","value":%d,"unit":"lines","samples":1}`+"\n"+
-		`{"figure":"house.core_code_lines","value":%d,"unit":"lines","samples":1}`+"\n", total, c[core][code])
+		`{"figure":"house.core_code_lines","value":%d,"unit":"lines","samples":1}`+"\n"+
+		`{"figure":"house.comments","value":%.3f,"unit":"lines per line of code","samples":1}`+"\n",
+		total, c[core][code], float64(commented)/float64(max(1, total)))
 	return err
 }
 
@@ -156,7 +159,13 @@ func countFile(name, attribute string, content []byte) map[string]int {
 	comment, before := comments[cmp.Or(path.Ext(name), path.Base(name))], ""
 	for line := range strings.Lines(string(content)) {
 		line = strings.TrimSpace(line)
-		if line == "" || comment != "" && strings.HasPrefix(line, comment) {
+		if comment != "" && strings.HasPrefix(line, comment) {
+			if kind == code {
+				out[remarks]++
+			}
+			continue
+		}
+		if line == "" {
 			continue
 		}
 		if kind == code && before == "#[cfg(test)]" && strings.HasPrefix(line, "mod ") {

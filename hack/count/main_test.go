@@ -14,7 +14,7 @@ func TestALineIsCountedOnceAsWhatItIs(t *testing.T) {
 		name, attribute, content string
 		want                     map[string]int
 	}{
-		"blank lines and comments are no code":              {"operator/a.go", "", "// A.\npackage a\n\nvar x = 1 // One.\n", map[string]int{code: 2}},
+		"blank lines and comments are no code":              {"operator/a.go", "", "// A.\npackage a\n\nvar x = 1 // One.\n", map[string]int{code: 2, remarks: 1}},
 		"a test of Go is a separate file":                   {"operator/a_test.go", "", "package a\n", map[string]int{tests: 1}},
 		"the tests of a Rust module are its end":            {"workloads/a.rs", "", "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() {}\n}\n", map[string]int{code: 2, tests: 3}},
 		"a function that only tests see leaves code":        {"workloads/a.rs", "", "#[cfg(test)]\nfn a() {}\nfn b() {}\n", map[string]int{code: 3}},
@@ -24,7 +24,7 @@ func TestALineIsCountedOnceAsWhatItIs(t *testing.T) {
 		"generated files count as generated in any folder":  {"operator/a.go", generated, "package a\n", map[string]int{generated: 1}},
 		"third-party files count as such first":             {"charts/testdata/a.yaml", thirdParty, "a: 1\n", map[string]int{thirdParty: 1}},
 		"binary files do not count":                         {"a.png", "", "a\x00b\n", nil},
-		"a comment of a Makefile does not count":            {"Makefile", "", "# A.\na:\n\tb\n", map[string]int{code: 2}},
+		"a comment of a Makefile does not count":            {"Makefile", "", "# A.\na:\n\tb\n", map[string]int{code: 2, remarks: 1}},
 		"an ending that nothing is known of has no comment": {"a.txt", "", "// a\n# b\n", map[string]int{code: 2}},
 	}
 	for name, tc := range cases {
@@ -67,7 +67,7 @@ func TestACheckoutIsCountedByPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Fields(out.String())
-	want := "lines code tests fixtures generated third-party docs (top) 2 0 0 0 0 1 a 0 0 0 1 0 0 third_party 0 0 0 0 2 0 all 2 0 0 1 2 1"
+	want := "lines code tests fixtures generated third-party docs comments (top) 2 0 0 0 0 1 0 a 0 0 0 1 0 0 0 third_party 0 0 0 0 2 0 0 all 2 0 0 1 2 1 0"
 	if got := strings.Join(lines, " "); got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
 	}

@@ -88,6 +88,10 @@ func TestRun_TreeAboveTheLimitFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "docs: 2 in 1000 lines") || strings.Contains(err.Error(), "other") {
 		t.Errorf("2 clauses in 1,000 lines with a limit of 0.5: got %v, want an error that names docs alone", err)
 	}
+	out.Reset()
+	if err := run([]string{"-figure"}, nil, &out); err != nil || !strings.Contains(out.String(), `"value":2.00,"unit"`) {
+		t.Errorf("2 clauses in 1,000 lines: got %s, %v", out.String(), err)
+	}
 	help := strings.NewReader("print what is there\nprint what is left\n")
 	if err := run([]string{"-limit", "0.5", "-stdin", "help", "other"}, help, &out); err == nil {
 		t.Error("a clause on standard input was not counted")

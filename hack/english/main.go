@@ -1,7 +1,7 @@
 // Command english counts clauses in the prose of a git checkout that a reader cannot search for: headless relative clauses, indefinite
 // persons and folk phrases. It fails if a part of the tree has more than a limit of them per 1,000 lines of prose.
 //
-// Usage: english [-limit N] [-v] [PATH...]
+// Usage: english [-limit N] [-v | -figure] [PATH...]
 package main
 
 import (
@@ -58,6 +58,7 @@ func run(arguments []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("english", flag.ContinueOnError)
 	limit := flags.Float64("limit", 3, "the most clauses per 1,000 lines of prose")
 	verbose := flags.Bool("v", false, "print each clause")
+	figure := flags.Bool("figure", false, "print the highest rate of a part as a JSON line instead of the table")
 	stdin := flags.String("stdin", "", "also read prose from standard input, under this name")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -83,7 +84,26 @@ func run(arguments []string, in io.Reader, out io.Writer) error {
 			fmt.Fprintf(out, "%s:%d: %s: %s\n", h.file, h.line, h.kind, strings.TrimSpace(h.body))
 		}
 	}
+	if *figure {
+		return printFigure(tallies, out)
+	}
 	return report(tallies, *limit, out)
+}
+
+// printFigure prints the highest rate among the parts whose length allows for more than one clause.
+func printFigure(tallies map[string]tally, out io.Writer) error {
+	worst, lines := 0.0, 0
+	for _, t := range tallies {
+		total := 0
+		for _, n := range t.hits {
+			total += n
+		}
+		if lines += t.lines; total > 1 {
+			worst = max(worst, 1000*float64(total)/float64(t.lines))
+		}
+	}
+	_, err := fmt.Fprintf(out, `{"figure":"house.clauses","value":%.2f,"unit":"per 1,000 lines of prose","samples":%d}`+"\n", worst, lines)
+	return err
 }
 
 // tracked returns the files below the paths that git tracks, without generated ones and those of others, which .gitattributes marks.
