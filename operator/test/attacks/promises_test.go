@@ -124,13 +124,17 @@ func TestEveryAttackIsCarriedOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, maps, _ := strings.Cut(string(raw), "\tbyName = ")
-	maps, _, ok := strings.Cut(maps, "\n)\n")
-	if !ok {
-		t.Fatal("test/e2e/attack_test.go has no attacks by name")
+	var listed string
+	for start, end := range map[string]string{"\nvar tests = ": "\n}\n", "\tbyName := ": "\n\t}\n"} {
+		_, rest, begins := strings.Cut(string(raw), start)
+		body, _, ends := strings.Cut(rest, end)
+		if !begins || !ends {
+			t.Fatalf("test/e2e/attack_test.go has no attacks after %q", start)
+		}
+		listed += body + "\n"
 	}
 	there := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(?m)^\t\t"(.+)": +[A-Za-z]+[,(]`).FindAllStringSubmatch(maps, -1) {
+	for _, match := range regexp.MustCompile(`(?m)^\t+"(.+)": +[A-Za-z]+[,(]`).FindAllStringSubmatch(listed, -1) {
 		there[match[1]] = true
 	}
 	for _, a := range All {
