@@ -67,7 +67,8 @@ func TestACheckoutIsCountedByPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Fields(out.String())
-	want := "lines code tests fixtures generated third-party docs comments (top) 2 0 0 0 0 1 0 a 0 0 0 1 0 0 0 third_party 0 0 0 0 2 0 0 all 2 0 0 1 2 1 0"
+	want := "lines code tests fixtures generated third-party docs comments " +
+		"(top) 2 0 0 0 0 1 0 a 0 0 0 1 0 0 0 third_party 0 0 0 0 2 0 0 all 2 0 0 1 2 1 0"
 	if got := strings.Join(lines, " "); got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
 	}
