@@ -143,6 +143,7 @@ func TestRetrier_CanceledContextEndsTheWait(t *testing.T) {
 
 // A store with repeated outages of minutes delays readers and writers, and causes no error.
 func TestPatient_OutagesDelayReadsAndWrites(t *testing.T) {
+	t.Parallel() // It waits for timeouts.
 	fake, endpoint := storetest.StartS3(t)
 	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, "runs/x"), fakeOptions)
 	if err != nil {
@@ -206,6 +207,7 @@ func TestPatient_OutagesDelayReadsAndWrites(t *testing.T) {
 
 // If the store stays unreachable, the error states the number of tries and their duration.
 func TestPatient_ExhaustedBudgetIsAnError(t *testing.T) {
+	t.Parallel() // It waits for timeouts.
 	fake, endpoint := storetest.StartS3(t)
 	fake.Refuse = func(*http.Request) (int, string) { return http.StatusServiceUnavailable, "ServiceUnavailable" }
 	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, "runs/x"), fakeOptions)

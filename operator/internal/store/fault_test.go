@@ -188,6 +188,7 @@ func TestFault_RemedyNamesTheSecret(t *testing.T) {
 
 // An open store uses a corrected mounted Secret.
 func TestStore_CorrectedSecretIsUsedWithoutRestart(t *testing.T) {
+	t.Parallel() // It waits for timeouts.
 	ours := newAuthority(t)
 	endpoint := startTLS(t, storetest.NewS3(), ours.valid(t))
 	folder := t.TempDir()

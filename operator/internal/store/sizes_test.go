@@ -13,6 +13,7 @@ import (
 
 // If a large namespace could not be measured, its last smaller size would count.
 func TestSizes_ListingLongerThanTheTimeoutCompletes(t *testing.T) {
+	t.Parallel() // It waits for timeouts.
 	fake, endpoint := storetest.StartS3(t)
 	fake.Refuse = func(r *http.Request) (int, string) {
 		if r.URL.Query().Has("versions") {

@@ -276,6 +276,7 @@ func TestFolder_LinksOutOfItAreRefused(t *testing.T) {
 }
 
 func TestCheck_FailuresAreNamed(t *testing.T) {
+	t.Parallel() // It waits for timeouts.
 	_, endpoint := storetest.StartS3(t)
 	slow, slowEndpoint := storetest.StartS3(t)
 	slow.Delay = time.Second
@@ -371,6 +372,7 @@ func TestCreateBucket_CreatesItOnce(t *testing.T) {
 
 // A folder deleted during a listing must not hide other objects.
 func TestFolder_DeletionDuringAListingHidesNoOtherObject(t *testing.T) {
+	t.Parallel() // It waits for timeouts.
 	root := t.TempDir()
 	store, err := Open(t.Context(), FolderURL(root), Options{})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 // An outage during a listing of versions does not mean that no object was overwritten.
 func TestFirsts_OutageIsNotTheAbsenceOfVersions(t *testing.T) {
+	t.Parallel() // It waits for timeouts.
 	const page = `<ListVersionsResult><Name>ledger</Name><IsTruncated>%v</IsTruncated><NextKeyMarker>attempts/a</NextKeyMarker>` +
 		`<NextVersionIdMarker>1</NextVersionIdMarker><EncodingType>url</EncodingType>` +
 		`<Version><Key>attempts/a</Key><VersionId>2</VersionId></Version><Version><Key>attempts/a</Key><VersionId>1</VersionId></Version>` +
