@@ -85,7 +85,7 @@ func expand(data []byte) (key Key, lines []byte, err error) {
 	first, lines, _ := bytes.Cut(text, []byte("\n"))
 	var found header
 	if err := json.Unmarshal(first, &found, strict); err != nil {
-		return key, nil, fmt.Errorf("the first line is no header: %w", err)
+		return key, nil, fmt.Errorf("invalid header in the first line: %w", err)
 	}
 	if found.Schema != schema {
 		return key, nil, fmt.Errorf("schema: found %q; %q is allowed", found.Schema, schema)
