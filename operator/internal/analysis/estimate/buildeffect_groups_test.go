@@ -56,8 +56,8 @@ func TestBuildGroups_BlocksByDistinctProgram(t *testing.T) {
 	}
 }
 
-// With groups of equal size, the jackknife is the variance of the mean of the groups. With others, it is what the definition of leaving
-// out a group at a time gives.
+// With groups of equal size, the jackknife is the variance of the mean of the groups. With others, it is computed by leaving
+// out a group at a time.
 func TestJackknife_EqualsLeavingOutEachGroup(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))

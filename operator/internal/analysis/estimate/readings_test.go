@@ -196,7 +196,7 @@ func TestOnClock_WidensByStep(t *testing.T) {
 			metric: seconds, old: []float64{0.05}, new: []float64{0.05}, ratio: math.Ln2, level: 0.05, relative: 1, assumed: true,
 			unresolved: stats.Finite(1),
 		},
-		"each arm a constant of its own": {
+		"each arm constant, at different values": {
 			metric: seconds, old: []float64{0.05}, new: []float64{0.1}, ratio: 2 * math.Ln2, level: 0.1, relative: 1, assumed: true,
 			unresolved: stats.Finite(1),
 		},
@@ -241,7 +241,7 @@ func TestOnClock_WidensByStep(t *testing.T) {
 			switch got := d.Unresolved(mine); {
 			case (got == nil) != (c.unresolved == nil):
 				t.Errorf("unresolved %+v", got)
-			case got != nil && (!near(got.Relative, *c.unresolved) || got.Own != (name == "each arm a constant of its own")):
+			case got != nil && (!near(got.Relative, *c.unresolved) || got.Own != (name == "each arm constant, at different values")):
 				t.Errorf("unresolved %+v, want %g", got, *c.unresolved)
 			}
 		})
@@ -260,7 +260,7 @@ func TestOnClock_SilentClockHasNoInterval(t *testing.T) {
 	}
 }
 
-// An arm whose time never varies, beside one that varies over steps of a finer clock, has a coarse clock of its own.
+// An arm whose time never varies, beside one that varies over steps of a finer clock, has a separate coarse clock.
 func TestReadBy_ConstantBesideVarying(t *testing.T) {
 	t.Parallel()
 	varying := []float64{0.0513, 0.0627, 0.0581, 0.0702, 0.0655}
