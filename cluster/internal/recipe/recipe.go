@@ -1,5 +1,5 @@
 // Package recipe defines how each third-party binary is compiled: one row per binary. Most are compiled as their project releases them,
-// with the dependencies of its own go.mod. The others have a go.mod below build, because they share dependencies or replace some.
+// with the dependencies of the module's go.mod. The others have a go.mod below build, because they share dependencies or replace some.
 package recipe
 
 import (
@@ -26,7 +26,7 @@ type Recipe struct {
 	Name string
 	// Module is the module whose version is the binary's version; empty for this project's own code.
 	Module string
-	// Release is the version of a module that is compiled with the dependencies of its own go.mod; empty where the go.mod in Dir pins it.
+	// Release is the version of a module that is compiled with the dependencies of the module's go.mod; empty where the go.mod in Dir pins it.
 	Release string
 	// Dir is the folder with the go.mod that pins version and dependencies, relative to the cluster module; unused with a release.
 	Dir string
