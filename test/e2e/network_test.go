@@ -42,7 +42,7 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 	run := map[string]string{"app.kubernetes.io/managed-by": "assay-operator"}
 	probe(t, beyond, "neighbour", nil)
 	probe(t, namespace, "as-a-run", run)
-	probe(t, namespace, "as-anybody", nil)
+	probe(t, namespace, "as-another-pod", nil)
 
 	service := func(name string) string {
 		return command(t, "kubectl", "-n", system, "get", "service", name, "-o", "jsonpath={.spec.clusterIP}")
@@ -65,23 +65,23 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 		"an HTTPS server":         outside + ":443",
 		"another API server":      outside + ":6443",
 		"another server of names": outside + ":53",
-		"a pod beside it":         podAddress(t, namespace, client.MatchingLabels{"probe": "as-anybody"}, "web"),
+		"a pod beside it":         podAddress(t, namespace, client.MatchingLabels{"probe": "as-another-pod"}, "web"),
 	} {
 		eventually(t, 20*time.Second, "a pod that is no run's reaches "+what, func() (bool, string) {
-			out, err := connect("as-anybody", to)
+			out, err := connect("as-another-pod", to)
 			return err == nil, out
 		})
 		cutOff("as-a-run", what, to)
 	}
 	// Only Prometheus, by the operator's policy; a run's pod cannot even reach the operator.
-	cutOff("as-anybody", "the operator's metrics", metrics)
+	cutOff("as-another-pod", "the operator's metrics", metrics)
 	cutOff("as-a-run", "the operator's metrics", metrics)
 	for component, port := range map[string]string{"argo-server": "web", "argo-controller": "metrics", "prometheus": "web",
 		"minio": "console"} {
 		cutOff("as-a-run", component, podAddress(t, system, client.MatchingLabels{"app.kubernetes.io/component": component}, port))
 	}
-	cutOff("as-anybody", "a run's pod", podAddress(t, namespace, client.MatchingLabels{"probe": "as-a-run"}, "web"))
-	cutOff("as-anybody", "the store", service("assay-minio")+":9000")
+	cutOff("as-another-pod", "a run's pod", podAddress(t, namespace, client.MatchingLabels{"probe": "as-a-run"}, "web"))
+	cutOff("as-another-pod", "the store", service("assay-minio")+":9000")
 	waits.Wait()
 	eventually(t, time.Minute, "Prometheus reads the operator's metrics", func() (bool, string) {
 		up := query(t, `up{job=~".*operator.*"} == 1`)
