@@ -270,7 +270,6 @@ const (
 	CapEvidenceMissing    CapReason = "evidence-missing"
 	CapCopied             CapReason = "copied"
 	CapEnvironment        CapReason = "environment"
-	CapOtherWorkload      CapReason = "other-workload"
 	CapRejectedUnevenly   CapReason = "rejected-unevenly"
 	CapRejectionDecides   CapReason = "rejection-decides"
 	CapSequential         CapReason = "sequential-order"
@@ -298,6 +297,10 @@ const (
 	DoubtChanged    CapReason = "program-changed"
 	DoubtTimedOut   CapReason = "timed-out"
 	DoubtTooMany    CapReason = "too-many"
+	// DoubtOtherWorkload is of an arm whose results name another workload than the baseline's, and DoubtOtherThing of a metric that has
+	// another name, unit or shape there.
+	DoubtOtherWorkload CapReason = "other-workload"
+	DoubtOtherThing    CapReason = "other-thing"
 )
 
 // ArmResult is one metric of one arm at one point.

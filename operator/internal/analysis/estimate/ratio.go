@@ -29,6 +29,9 @@ func (d *Data) Ratio(point, candidate int, metric string, statistic experiment.S
 
 // Compare is one quantity over another at the same point.
 func (d *Data) Compare(mine, theirs Quantity) Inference {
+	if why := d.Chosen.Reports.Differ(d.Exp, mine.Point, mine.Arm, theirs.Arm, mine.Metric); why != "" {
+		return Inference{Reason: why}
+	}
 	if share, ok := experiment.Percentiles[mine.Statistic]; ok {
 		return d.onClock(d.percentileRatio(mine, theirs, share), mine, theirs)
 	}

@@ -100,7 +100,7 @@ func workloadWarnings(d *estimate.Data) []string {
 	for _, arm := range slices.Sorted(maps.Keys(d.Chosen.OtherWorkloads)) {
 		found := d.Chosen.OtherWorkloads[arm]
 		if text := judge.ContradictsBaseline(d, arm); text != "" {
-			out = append(out, text+", so the verdict is not decided")
+			out = append(out, text+", so the arms are not compared")
 		} else {
 			out = append(out, found.Text+"; they are compared as equivalent programs")
 		}

@@ -50,7 +50,6 @@ var caps = []doubt{
 	{analysis.CapEvidenceMissing, missingWave, always, ofRun(func(d *estimate.Data) string { return missingWave(d, nil, nil) })},
 	{analysis.CapCopied, copiedTrials, always, ofRun(func(d *estimate.Data) string { return copiedTrials(d, nil, nil) })},
 	{analysis.CapEnvironment, environmentDecides, ofDecisions, unasked("package contrast checks whether the figure changes")},
-	{analysis.CapOtherWorkload, otherWorkload, always, ofArms(ContradictsBaseline)},
 	{analysis.CapRejectedUnevenly, rejectedUnevenly, ofDecisions, unasked("package contrast checks whether the figure changes")},
 	{analysis.CapRejectionDecides, rejectionDecides, ofDecisions, unasked("package contrast checks whether the figure changes")},
 	{analysis.CapSequential, sequentialOrder, always, ofRun(func(d *estimate.Data) string { return sequentialOrder(d, nil, nil) })},
@@ -148,19 +147,6 @@ func missingWave(d *estimate.Data, _ *judgement, _ *analysis.GateResult) string 
 		return fmt.Sprintf("%s is missing, cannot be read or contradicts the experiment", d.Chosen.Gaps[0])
 	case len(d.Chosen.Altered) > 0:
 		return fmt.Sprintf("%s was present in an earlier analysis, and is missing or changed", d.Chosen.Altered[0])
-	}
-	return ""
-}
-
-// otherWorkload doubts every decision on an arm that ran the baseline's program and reports another workload.
-func otherWorkload(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
-	return ContradictsBaseline(d, selection.ArmIndex(d.Exp, gate.Candidate))
-}
-
-// ContradictsBaseline describes how an arm that should run the baseline's program reports another workload; it returns "" otherwise.
-func ContradictsBaseline(d *estimate.Data, arm int) string {
-	if found := d.Chosen.OtherWorkloads[arm]; found.SameProgram {
-		return found.Text + ", although the plan gives both the same program"
 	}
 	return ""
 }

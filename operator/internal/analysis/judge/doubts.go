@@ -66,15 +66,16 @@ func Doubts(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioR
 			Condition: experiment.Condition{Metric: of.metric, Statistic: of.statistic, Op: experiment.RatioAtMost, Bound: ptr.To(1.0)},
 		})
 	}
-	if len(found.figures) == 0 {
-		return nil
+	found.ofReports()
+	if len(found.figures) > 0 {
+		found.controls = judgeControls(&asked, parity)
+		for _, rule := range caps {
+			rule.without(&found, rule.reason)
+		}
+		ofArms(func(d *estimate.Data, arm int) string { return changed(d, arm, false) })(&found, analysis.DoubtChanged)
+		ofArms(ContradictsBaseline)(&found, analysis.DoubtOtherWorkload)
+		found.ofTimeouts()
 	}
-	found.controls = judgeControls(&asked, parity)
-	for _, rule := range caps {
-		rule.without(&found, rule.reason)
-	}
-	ofArms(func(d *estimate.Data, arm int) string { return changed(d, arm, false) })(&found, analysis.DoubtChanged)
-	found.ofTimeouts()
 	// A view that shows one doubt shows the first, so doubts about the whole run precede those about one arm.
 	slices.SortStableFunc(found.out, func(a, b analysis.Doubt) int { return cmp.Compare(len(a.Arms), len(b.Arms)) })
 	if len(found.out) > mostDoubts {
@@ -218,6 +219,22 @@ func (f *doubts) ofCompleting(analysis.CapReason) {
 		}
 		if gate.Outcome != experiment.VerdictGo {
 			f.add(analysis.DoubtIncomplete, fmt.Sprintf("arm %s: gate %q is %s: %s", arm.Name, gate.Gate, gate.Outcome, gate.Message), of)
+		}
+	}
+}
+
+// ofReports adds the metrics in which the results of an arm are of another thing than the baseline's. They have no ratio.
+func (f *doubts) ofReports() {
+	baseline := f.d.Exp.Baseline()
+	for point := range f.d.Exp.Points {
+		for arm := range f.d.Exp.Arms {
+			for _, metric := range f.d.Exp.Plan.Metrics {
+				if baseline >= 0 {
+					f.add(analysis.DoubtOtherThing, f.d.Chosen.Reports.Differ(f.d.Exp, point, arm, baseline, metric.Name), analysis.Doubt{
+						Arms: []string{f.d.Exp.Arms[arm].Name}, Point: f.d.Exp.Points[point].Key, Metric: metric.Name,
+					})
+				}
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -32,6 +33,7 @@ func judgeGates(d *estimate.Data, parity *selection.Parity) ([]analysis.GateResu
 		out, all = append(out, result), append(all, p)
 	})
 	for _, result := range judgeCompletes(d) {
+		unmeasured(d, &result)
 		out, all = append(out, result), append(all, tails{1, 1})
 	}
 	return out, all
@@ -86,7 +88,7 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 	}
 
 	arm := selection.ArmIndex(d.Exp, result.Candidate)
-	if reason := changed(d, arm, relative); reason != "" {
+	if reason := cmp.Or(changed(d, arm, relative), otherThing(d, point, arm, gate.Metric)); reason != "" {
 		result.Outcome, result.Message = experiment.VerdictInvalid, reason
 		return tails{1, 1}
 	}
@@ -185,6 +187,39 @@ func changed(d *estimate.Data, candidate int, relative bool) string {
 		}
 	}
 	return ""
+}
+
+// otherThing describes how an arm measured another thing than the baseline; it returns "" otherwise.
+func otherThing(d *estimate.Data, point, arm int, metric string) string {
+	baseline := d.Exp.Baseline()
+	if baseline < 0 {
+		return ""
+	}
+	return cmp.Or(ContradictsBaseline(d, arm), d.Chosen.Reports.Differ(d.Exp, point, arm, baseline, metric),
+		d.Chosen.Reports.Unmeasured(d.Exp, point, arm, baseline))
+}
+
+// ContradictsBaseline describes how an arm that should run the baseline's program reports another workload; it returns "" otherwise.
+func ContradictsBaseline(d *estimate.Data, arm int) string {
+	if found := d.Chosen.OtherWorkloads[arm]; found.SameProgram {
+		return found.Text + ", although the plan gives both the same program"
+	}
+	return ""
+}
+
+// unmeasured changes NoGo to Invalid for a candidate whose results have the required metrics under other names or in other units than
+// the baseline's, because then none of its trials failed by itself.
+func unmeasured(d *estimate.Data, result *analysis.GateResult) {
+	if result.Outcome != experiment.VerdictNoGo || d.Exp.Baseline() < 0 {
+		return
+	}
+	arm := selection.ArmIndex(d.Exp, result.Candidate)
+	for point := range d.Exp.Points {
+		if why := d.Chosen.Reports.Unmeasured(d.Exp, point, arm, d.Exp.Baseline()); why != "" {
+			result.Outcome, result.Message = experiment.VerdictInvalid, why
+			return
+		}
+	}
 }
 
 // losses describes the trials that are missing from a gate's data.

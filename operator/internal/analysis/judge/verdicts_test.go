@@ -210,7 +210,8 @@ func TestJudge_Verdicts(t *testing.T) {
 					a.Result.Metrics["latency"] = &record.Metric{Unit: "ms", Samples: []float64{1}}
 				})
 			},
-			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: `metric latency has unit "ms" and the template has "s"`, warning: "reporting something that cannot be used",
+			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.Invalid, "fused-naive": fixture.NoGo},
+			reason: `the unit of metric latency is "ms" in the results of arm fused-m4r and "s" in those of arm loop`, warning: "reporting something that cannot be used",
 		},
 		"a metric that is missing is a failure": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestOtherWorkload_IsInconclusive(t *testing.T) {
+func TestOtherWorkload_IsInvalid(t *testing.T) {
 	t.Parallel()
 	renamed := func(name string, which func(i int, a *record.Attempt) bool) func(*analyzed.Run) {
 		return func(l *analyzed.Run) {
@@ -39,10 +39,10 @@ func TestOtherWorkload_IsInconclusive(t *testing.T) {
 			func(l *analyzed.Run) { renamed("b", all("old"))(l); renamed("b", all("new"))(l) }, fixture.Go, "", "",
 		},
 		"a candidate of another": {
-			renamed("other", all("new")), fixture.Inconclusive,
-			`the results of arm new are of workload "other" and those of old of "simulated", although the plan gives both the same program`, "so the verdict is not decided",
+			renamed("other", all("new")), fixture.Invalid,
+			`the results of arm new are of workload "other" and those of old of "simulated", although the plan gives both the same program`, "so the arms are not compared",
 		},
-		"a baseline of another": {renamed("other", all("old")), fixture.Inconclusive, `arm new are of workload "simulated" and those of old of "other"`, "so the verdict is not decided"},
+		"a baseline of another": {renamed("other", all("old")), fixture.Invalid, `arm new are of workload "simulated" and those of old of "other"`, "so the arms are not compared"},
 		"one trial of another": {
 			renamed("other", func(i int, a *record.Attempt) bool { return a.Arm == "new" && a.Block == "w000-b0003" && a.Slot < 2 }),
 			fixture.Invalid,

@@ -173,6 +173,9 @@ func Conditions(attempts []*record.Attempt) map[string]map[string]int {
 // AllSamples is the key of MadeOf for trials that have as many samples as their parameter fixes.
 const AllSamples = "all samples"
 
+// oneValue is the key of MadeOf for trials with one value that the program computed.
+const oneValue = "one value"
+
 // MadeOf counts trials by the source of their figure of a metric: one value that the program computed, its samples, or a histogram of them.
 // If a parameter fixes the number of samples (samplesFrom), the source says whether it is all of them. With counted it is their number.
 func MadeOf(attempts []*record.Attempt, metric *experiment.Metric, counted bool) map[string]int {
@@ -190,7 +193,7 @@ func madeOf(reported record.Metric, metric *experiment.Metric, parameters map[st
 	count, err := strconv.ParseInt(parameters[metric.SamplesFrom], 10, 64)
 	switch {
 	case reported.Value != nil && (err != nil || count != 1): // One of one is all.
-		return "one value"
+		return oneValue
 	case reported.Histogram != nil:
 		form = " in a histogram"
 	}

@@ -65,6 +65,8 @@ type Arms struct {
 	Changed map[int]string
 	// OtherWorkloads are the arms whose results name another workload than the baseline's.
 	OtherWorkloads map[int]OtherWorkload
+	// Reports compares the names, units and shapes of the arms' results.
+	Reports Reports
 }
 
 // Select selects the attempts that count from the waves up to and including wave. The result depends on neither the order of the
@@ -117,6 +119,7 @@ func Select(exp *experiment.Experiment, evidence record.Evidence, wave int) *Sel
 		Arms: Arms{
 			Changed:        findChangedArms(counting.admitted, cells),
 			OtherWorkloads: findOtherWorkloads(exp, evidence.Waves, workloadNames(counting.admitted, cells)),
+			Reports:        reportsOf(exp, counting.admitted, cells),
 		},
 		Outcomes: outcomesOf(exp, reported, fates, check.useless(notCounting)),
 		Purposes: planned.purposes, Histograms: check.histograms, Noise: noise, Digest: sums.with(markerSums(markers)).digest(),

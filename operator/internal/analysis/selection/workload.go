@@ -1,14 +1,20 @@
 package selection
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/record"
 )
 
+// Arms may only be compared if they measured the same thing, and their reports name it.
+//
 // A result names its workload. Arms for which the plan has the same program run one workload with any parameters: if their results name
 // different workloads, one of the results is wrong.
 
@@ -64,6 +70,193 @@ func plannedPrograms(exp *experiment.Experiment, waves []record.Wave, arm int) m
 				out[[2]string{"", c.Argv[0]}] = true
 			}
 		}
+	}
+	return out
+}
+
+// Reports are the results of the arms, including those of unusable trials and warm-ups. Arms are comparable in a metric if their results
+// have it under the same names, in the same unit and in the same shape; otherwise its figures are of different things.
+type Reports struct {
+	metrics map[string]metricSource
+	cells   map[Cell][]*record.Attempt
+}
+
+// metricSource is the way from a report to a metric.
+type metricSource struct {
+	experiment.Metric
+	// tool reports whether the output of another tool is read, so that the name of the figure is that of the tool.
+	tool bool
+	// mapped reports whether from.benchmark names the benchmark of each arm.
+	mapped bool
+}
+
+func reportsOf(exp *experiment.Experiment, counting []*record.Attempt, cells map[*record.Attempt]Cell) Reports {
+	out := Reports{metrics: map[string]metricSource{}, cells: map[Cell][]*record.Attempt{}}
+	for _, metric := range exp.Plan.Metrics {
+		out.metrics[metric.Name] = metricSource{
+			Metric: metric, tool: format.Named(exp.Plan.Workload.Output.Format).ByTool(),
+			mapped: slices.ContainsFunc(exp.Plan.Workload.Output.Metrics, func(from record.MetricSource) bool {
+				return from.Name == metric.Name && from.Benchmark != ""
+			}),
+		}
+	}
+	for _, attempt := range counting {
+		if attempt.Result != nil {
+			out.cells[cells[attempt]] = append(out.cells[cells[attempt]], attempt)
+		}
+	}
+	return out
+}
+
+// Differ describes how the results of two arms at a point differ in a metric. It returns "" if they do not, if the runner reads the
+// metric from the processes, or if an arm has no results.
+func (r Reports) Differ(exp *experiment.Experiment, point, mine, theirs int, metric string) string {
+	a, b := r.cells[At(point, mine)], r.cells[At(point, theirs)]
+	of, reported := r.metrics[metric]
+	if !reported || mine == theirs || len(a) == 0 || len(b) == 0 {
+		return ""
+	}
+	arms := armNames{exp.Arms[mine].Name, exp.Arms[theirs].Name}
+	return cmp.Or(of.unreported(a, b, arms, r.metrics), of.unreported(b, a, armNames{arms.theirs, arms.mine}, r.metrics),
+		of.apart("unit", a, b, arms, unitOf), of.apart("shape", a, b, arms, shapeOf),
+		of.renamed(partBenchmark, a, b, arms), of.renamed("field", a, b, arms), of.renamed("unit", a, b, arms))
+}
+
+// Unmeasured describes how the results of an arm contradict the template and those of the other arm do not, so that all of its trials
+// are unusable: a required metric has another name or unit. It returns "" otherwise.
+func (r Reports) Unmeasured(exp *experiment.Experiment, point, mine, theirs int) string {
+	a, b := r.cells[At(point, mine)], r.cells[At(point, theirs)]
+	if mine == theirs || len(a) == 0 || len(b) == 0 {
+		return ""
+	}
+	arms := armNames{exp.Arms[mine].Name, exp.Arms[theirs].Name}
+	for _, metric := range exp.Plan.Metrics {
+		of := r.metrics[metric.Name]
+		if why := cmp.Or(of.unreported(a, b, arms, r.metrics), of.apart("unit", a, b, arms, unitOf)); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// partBenchmark is the tool's name of the benchmark that a metric is of, as an adapter records it in effective.
+const partBenchmark = "benchmark"
+
+type armNames struct{ mine, theirs string }
+
+// unreported describes a required metric that one arm reports and the other has under a name that the template does not know. An arm that
+// only lacks it has unusable trials.
+func (m metricSource) unreported(lacking, having []*record.Attempt, arms armNames, known map[string]metricSource) string {
+	has := func(attempt *record.Attempt) bool { return attempt.Result.Metrics[m.Name] != nil }
+	if m.Optional || slices.ContainsFunc(lacking, has) || !slices.ContainsFunc(having, has) {
+		return ""
+	}
+	names := map[string]bool{}
+	for _, attempt := range lacking {
+		for name := range attempt.Result.Metrics {
+			if _, of := known[name]; !of {
+				names[name] = true
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the results of arm %s have metric %q and those of arm %s have %s instead: report the same metrics in every arm",
+		arms.theirs, m.Name, arms.mine, quotedList(names))
+}
+
+// apart describes a property of the metric of which no trial of one arm has a value of the other. Arms that share a value are compared
+// by other rules.
+func (m metricSource) apart(property string, a, b []*record.Attempt, arms armNames, of func(metricSource, *record.Attempt) string) string {
+	values := func(attempts []*record.Attempt) map[string]bool {
+		out := map[string]bool{}
+		for _, attempt := range attempts {
+			if attempt.Result.Metrics[m.Name] != nil {
+				out[of(m, attempt)] = true
+			}
+		}
+		return out
+	}
+	ofA, ofB := values(a), values(b)
+	for value := range ofA {
+		if ofB[value] {
+			return ""
+		}
+	}
+	if len(ofA) == 0 || len(ofB) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the %s of metric %s is %s in the results of arm %s and %s in those of arm %s: report the metric alike in every arm",
+		property, m.Name, quotedList(ofA), arms.mine, quotedList(ofB), arms.theirs)
+}
+
+func unitOf(m metricSource, attempt *record.Attempt) string {
+	return attempt.Result.Metrics[m.Name].Unit
+}
+
+// shapeOf returns the form of a figure, without its number of samples.
+func shapeOf(m metricSource, attempt *record.Attempt) string {
+	metric := m.Metric
+	switch made := madeOf(*attempt.Result.Metrics[m.Name], &metric, attempt.Parameters, false); {
+	case attempt.Result.Metrics[m.Name].Histogram != nil:
+		return "histogram"
+	case made == oneValue:
+		return oneValue
+	default:
+		return "samples"
+	}
+}
+
+// renamed describes a name of the tool that differs between the trials of the arms in a block. Across blocks it may differ, because some
+// tools append the number of CPUs.
+func (m metricSource) renamed(part string, a, b []*record.Attempt, arms armNames) string {
+	if !m.tool || m.mapped && part == partBenchmark {
+		return ""
+	}
+	name := func(attempt *record.Attempt) string {
+		text, _ := attempt.Result.Effective[m.Name+"."+part].(string)
+		// Every trial has other ports.
+		for _, role := range attempt.Roles {
+			if role.Port != 0 {
+				text = strings.ReplaceAll(text, ":"+strconv.Itoa(role.Port), ":$(port."+role.Name+")")
+			}
+		}
+		return text
+	}
+	theirs := map[string]map[string]bool{}
+	for _, attempt := range b {
+		Inner(theirs, attempt.Block)[name(attempt)] = true
+	}
+	for _, attempt := range a {
+		mine := name(attempt)
+		for _, other := range slices.Sorted(maps.Keys(theirs[attempt.Block])) {
+			if other == mine {
+				continue
+			}
+			text := fmt.Sprintf("the %s of metric %s is %q in the results of arm %s and %q in those of arm %s", part, m.Name, mine, arms.mine,
+				other, arms.theirs)
+			if part == partBenchmark {
+				return text + ": name the benchmark of each arm in from.benchmark, with $(parameter) for the part that differs"
+			}
+			return text + ": report the metric alike in every arm"
+		}
+	}
+	return ""
+}
+
+// quotedList lists the first values in their order.
+func quotedList(values map[string]bool) string {
+	const shown = 3
+	out := ""
+	for i, value := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case i == shown:
+			return out + fmt.Sprintf(" and %d others", len(values)-shown)
+		case i > 0:
+			out += ", "
+		}
+		out += fmt.Sprintf("%q", value)
 	}
 	return out
 }
