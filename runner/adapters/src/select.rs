@@ -13,7 +13,7 @@ use crate::unit::Unit;
 /// Maximum number of samples per metric of a result.
 pub const MOST_SAMPLES: usize = 100_000;
 
-/// Builds the result with the requested metrics. `effective` records the benchmark and field of each.
+/// Builds the result with the requested metrics. `effective` records the benchmark, field and foreign unit of each.
 pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcome, Fault> {
     if wanted.is_empty() {
         return Err(Fault::whole("", "no metric is requested: name at least one in template.metrics"));
@@ -53,6 +53,10 @@ pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcom
         };
         effective.insert(format!("{}.benchmark", metric.name), Scalar::Text(joined("", [benchmark.name.as_str()])));
         effective.insert(format!("{}.field", metric.name), Scalar::Text(field.name.clone()));
+        // Known units are converted; the scale of a foreign one is that of the tool.
+        if let Some(unit) = field.unit.as_ref().filter(|unit| unit.is_foreign()) {
+            effective.insert(format!("{}.unit", metric.name), Scalar::Text(unit.to_string()));
+        }
         // Sums and products of the tool's counts can overflow to infinity, which JSON cannot represent.
         if let Some(iterations) = benchmark.iterations.filter(|iterations| iterations.is_finite()) {
             counters.insert(format!("{}.iterations", metric.name), Quantity { unit: "1".into(), value: iterations });

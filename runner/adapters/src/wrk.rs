@@ -80,6 +80,12 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         tool: "wrk",
         source: source.name.clone(),
         benchmarks: vec![Benchmark {
+            // The port of a server that the trial starts is not known before.
+            aliases: url
+                .split_once("://")
+                .and_then(|(_, rest)| rest.find('/').map(|at| rest[at..].into()))
+                .into_iter()
+                .collect(),
             name: url,
             place: format!("line {line}"),
             fields,

@@ -100,6 +100,7 @@ fn every_line_of_a_go_benchmark_is_a_sample() {
     assert_eq!(samples(&result.metrics["allocations"]), [999.0; 3]);
     assert_eq!(iterations(&result, "latency.iterations"), 185.0);
     assert_eq!(effective(&result, "latency.benchmark"), "BenchmarkJoin/way=plus-2");
+    assert_eq!(effective(&result, "allocations.unit"), "allocs/op");
     assert_eq!(result.workload.build.expect("build")["goarch"], "amd64");
 }
 
@@ -657,6 +658,11 @@ fn faults_of_wrk_say_where_and_what_to_do() {
     says(&wrk(&good.replacen("83.82", "-nan", 1), &rate), &["Requests/sec", "\"-nan\""]);
     says(&wrk(&good.replacen("83.82", "83.82q", 1), &rate), &["Requests/sec", "\"83.82q\"", "\"q\""]);
     says(&wrk(&good, &[metric("rate", "s", "-", "-", "-")]), &["Requests/sec", "it is in 1/s"]);
+    let fast = good.replace("127.0.0.1:18765/", "127.0.0.1:18765/fast");
+    let by_path = read(Format::Wrk, fast.clone(), &[metric("rate", "requests/s", "/fast", "-", "-")]);
+    assert!(effective(&by_path, "rate.benchmark").ends_with("/fast"), "the path of the URL is another name of it");
+    assert!(!by_path.effective.as_ref().expect("effective").contains_key("rate.unit"), "a known unit is converted");
+    says(&wrk(&fast, &[metric("rate", "requests/s", "/slow", "-", "-")]), &["no figures of \"/slow\""]);
 }
 
 // --- sysbench
