@@ -238,7 +238,7 @@ impl<'a> Block<'a> {
         // A trial that cannot start writes no files, so that its folder does not matter.
         let (staged, place) = match room.as_ref().map_err(Clone::clone).and_then(|room| {
             let staged = self.stage(trial, &mut env)?;
-            Ok((staged, self.plan.output.place(room.folder())?))
+            Ok((staged, self.plan.output.place(room.folder(), &command.parameters)?))
         }) {
             Ok((staged, place)) => (Ok(staged), place),
             Err(reason) => (Err(reason), Place::stdout()),

@@ -1,5 +1,6 @@
 //! Location of a trial's result, parsing of it, and retention of raw output.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
@@ -9,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use assay_adapters::Source;
-use assay_schema::output::{Format, MOST_TEXT, RawOutput};
+use assay_schema::output::{Format, MOST_TEXT, MetricSource, RawOutput};
 
 use crate::ended::{Ended, STDOUT_LIMIT};
 use crate::words;
@@ -36,6 +37,8 @@ pub(crate) struct Place {
     folder: Option<PathBuf>,
     /// The file or folder with the result; absent: standard output.
     path: Option<PathBuf>,
+    /// The metrics in the output of another tool, with the benchmarks of this trial.
+    metrics: Option<Vec<MetricSource>>,
 }
 
 impl Output {
@@ -64,19 +67,27 @@ impl Output {
     }
 
     /// Prepares the place for a trial's result and removes an earlier one. A relative path is below `room`, the trial's
-    /// folder. The error is the reason why the trial cannot start.
-    pub(crate) fn place(&self, room: &Path) -> Result<Place, String> {
-        let Some(path) = self.how.path.as_ref().map(Path::new) else { return Ok(Place::stdout()) };
+    /// folder. `parameters` replace `$(name)` in the names of benchmarks. The error is the reason why the trial cannot
+    /// start.
+    pub(crate) fn place(&self, room: &Path, parameters: &BTreeMap<String, String>) -> Result<Place, String> {
+        let metrics = self.how.metrics.clone().map(|metrics| {
+            let named = |one: MetricSource| MetricSource {
+                benchmark: one.benchmark.map(|name| substituted(&name, parameters)),
+                ..one
+            };
+            metrics.into_iter().map(named).collect()
+        });
+        let Some(path) = self.how.path.as_ref().map(Path::new) else { return Ok(Place { metrics, ..Place::stdout() }) };
         if path.is_absolute() {
             words::clear_output(path)?;
-            return Ok(Place { folder: None, path: Some(path.to_owned()) });
+            return Ok(Place { folder: None, path: Some(path.to_owned()), metrics });
         }
         let folder = room.join("work");
         let path = folder.join(path);
         // Programs create their file, but not its parent folders.
         match path.parent().map(fs::create_dir_all) {
             Some(Err(error)) => Err(format!("cannot make the folder for {}: {error}", path.display())),
-            _ => Ok(Place { folder: Some(folder), path: Some(path) }),
+            _ => Ok(Place { folder: Some(folder), path: Some(path), metrics }),
         }
     }
 
@@ -117,7 +128,8 @@ impl Output {
         if self.how.format == Format::AssayResult {
             return (words::parse(&sources[0].bytes, &sources[0].name, parity_required).map(Some), None);
         }
-        let result = assay_adapters::convert(&self.how, &sources).map_err(|fault| fault.to_string());
+        let how = assay_schema::output::Output { metrics: place.metrics.clone(), ..self.how.clone() };
+        let result = assay_adapters::convert(&how, &sources).map_err(|fault| fault.to_string());
         let result = result.and_then(|result| match parity_required {
             true => Err(format!("{:?} has no parity digest, and the workload requires one", self.how.format)),
             false => Ok(result),
@@ -134,10 +146,29 @@ impl Output {
     }
 }
 
+/// Replaces every `$(name)` of a parameter by its value. Values are not searched for further names.
+fn substituted(text: &str, parameters: &BTreeMap<String, String>) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once("$(") {
+        out.push_str(before);
+        match after.split_once(')').and_then(|(name, behind)| Some((parameters.get(name)?, behind))) {
+            Some((value, behind)) => {
+                out.push_str(value);
+                rest = behind;
+            }
+            None => {
+                out.push_str("$(");
+                rest = after;
+            }
+        }
+    }
+    out + rest
+}
+
 impl Place {
     /// The place of a result on standard output.
     pub(crate) const fn stdout() -> Self {
-        Self { folder: None, path: None }
+        Self { folder: None, path: None, metrics: None }
     }
 
     /// The trial's working directory, if it differs from the runner's.
@@ -253,7 +284,7 @@ mod tests {
     #[test]
     fn tool_output_is_converted_and_retained() {
         let output = output(Format::GoBench, None);
-        let place = output.place(Path::new("/nowhere")).expect("a place");
+        let place = output.place(Path::new("/nowhere"), &BTreeMap::new()).expect("a place");
         let text = "BenchmarkJoin 1 5 ns/op\n";
         let (result, raw) = output.result(&printed(text), &place, false);
         assert!(result.expect("read").expect("a result").metrics.contains_key("latency"));
@@ -267,10 +298,30 @@ mod tests {
     }
 
     #[test]
+    fn benchmark_of_an_arm_is_that_of_its_parameters() {
+        let mut output = output(Format::GoBench, None);
+        output.how.metrics.as_mut().expect("a metric")[0].benchmark = Some("Benchmark$(kind)/$(size)-$(other)".into());
+        let name = |pairs: &[(&str, &str)]| {
+            let parameters = pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+            let place = output.place(Path::new("/nowhere"), &parameters).expect("a place");
+            let text = "BenchmarkOld/8-$(other) 1 5 ns/op\nBenchmark$(size)/8-$(other) 1 6 ns/op\n";
+            output.result(&printed(text), &place, false).0.map(|result| {
+                let effective = result.expect("a result").effective.expect("its sources");
+                serde_json::to_value(&effective["latency.benchmark"]).expect("a text")
+            })
+        };
+        assert_eq!(name(&[("kind", "Old"), ("size", "8")]).expect("read"), "BenchmarkOld/8-$(other)");
+        let nested = name(&[("kind", "$(size)"), ("size", "8")]).expect("read");
+        assert_eq!(nested, "Benchmark$(size)/8-$(other)", "a value is not searched for names");
+        let missing = name(&[("kind", "New"), ("size", "8")]).expect_err("absent");
+        assert!(missing.contains(r#"no figures of "BenchmarkNew/8-$(other)""#), "{missing}");
+    }
+
+    #[test]
     fn relative_path_is_below_the_trial_folder() {
         let output = output(Format::Hyperfine, Some("a/result.json"));
         let room = tempfile::tempdir().expect("a folder");
-        let place = output.place(room.path()).expect("a place");
+        let place = output.place(room.path(), &BTreeMap::new()).expect("a place");
         let folder = place.folder().expect("a folder").to_owned();
         assert!(place.program("./tool".into()).starts_with('/') && place.program("tool".into()) == "tool");
         let (result, raw) = output.result(&printed(""), &place, false);
@@ -288,7 +339,7 @@ mod tests {
         let file = temporary.path().join("result.csv");
         fs::write(&file, "of an earlier trial").expect("written");
         let output = output(Format::Csv, file.to_str());
-        let place = output.place(Path::new("/nowhere")).expect("a place");
+        let place = output.place(Path::new("/nowhere"), &BTreeMap::new()).expect("a place");
         assert!(place.folder().is_none() && !file.exists());
         assert_eq!(place.program("./tool".into()), "./tool");
     }

@@ -164,7 +164,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let file = folder.path().join("result.json");
         let output = output(file.to_str());
-        let place = output.place(std::path::Path::new("/nowhere")).expect("a place");
+        let place =
+            output.place(std::path::Path::new("/nowhere"), &std::collections::BTreeMap::new()).expect("a place");
         let terms = Terms { output: &output, place: &place, ..terms() };
         let exited = || ended(How::Exited(Exit::Code(0)), "not looked at", "");
         assert_verdict(&judge(&exited(), &terms), Outcome::Malformed, &["did not write", "result.json"]);

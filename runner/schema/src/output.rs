@@ -23,7 +23,8 @@ records! {
         pub name: String,
         /// The metric's unit; figures are converted to it.
         pub unit: String,
-        /// Name of the benchmark as the tool prints it; absent if there is only one.
+        /// Name of the benchmark as the tool prints it, with `$(name)` for the value of a parameter; absent if there is
+        /// only one.
         pub benchmark: Option<String>,
         /// The tool's name of the figure; absent: the default of the format.
         pub field: Option<String>,
