@@ -19,8 +19,9 @@ type Output struct {
 
 // MetricSource describes where in another tool's output a metric is found. See docs/reference/adapters.md.
 type MetricSource struct {
-	// benchmark is the name of the benchmark as the tool writes it; of K6 the metric, of CSV the rows as column=value. Empty
-	// is the only benchmark there is, and of CSV all rows.
+	// benchmark is the name of the benchmark as the tool writes it; of K6 the metric, of CSV the rows as column=value. $(name)
+	// is replaced by the parameter's value, for arms whose benchmarks have different names. Empty is the only benchmark there
+	// is, which must have the same name in every arm, and of CSV all rows.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Benchmark string `json:"benchmark,omitempty"`

@@ -29,6 +29,11 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 	for i, metric := range template.Metrics {
 		field := fmt.Sprintf("template.metrics[%d].from", i)
 		from := ptr.Deref(metric.From, assayv1alpha1.MetricSource{})
+		for _, match := range reference.FindAllStringSubmatch(from.Benchmark, -1) {
+			if findParameter(template, match[1]) == nil {
+				problems.add(field+".benchmark", "%s", noParameter(template, match[1]))
+			}
+		}
 		switch {
 		case output.Format == assayv1alpha1.K6Output && from.Benchmark == "":
 			problems.add(field+".benchmark", "k6 has many metrics: name one, such as http_req_duration")

@@ -28,6 +28,13 @@ func TestFreeze_UnreadableOutputsAreRejected(t *testing.T) {
 			func(_ *runSpec, t *templateSpec) { k6(t); from(t, 0, assayv1alpha1.MetricSource{Field: "p(95)"}) },
 			"template.metrics[0].from.benchmark", "such as http_req_duration",
 		},
+		"a benchmark of a parameter that the template lacks": {
+			func(_ *runSpec, t *templateSpec) {
+				hyperfine(t)
+				from(t, 0, assayv1alpha1.MetricSource{Benchmark: "sort/$(batchsize)"})
+			},
+			"template.metrics[0].from.benchmark", "the template has no parameter \"batchsize\"",
+		},
 		"rows that nothing chooses": {
 			func(_ *runSpec, t *templateSpec) {
 				hyperfine(t)
