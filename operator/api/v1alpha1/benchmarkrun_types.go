@@ -519,10 +519,11 @@ type Gate struct {
 	// +required
 	Op GateOperator `json:"op"`
 
-	// bound compared with: a number, or for AtLeast and AtMost a quantity or duration in the metric's base unit, e.g.
-	// "1.5", "2ms", "23k". For Completes a share of the trials such as "0.95" or "95%"; empty means all of them.
+	// bound compared with: a number, or for AtLeast, AtMost and differences a quantity or duration in the metric's base unit,
+	// e.g. "1.5", "2ms", "23k", and for a difference also "-2". For Completes a share of the trials such as "0.95" or "95%";
+	// empty means all of them.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(%|n|u|m|k|M|G|T|Ki|Mi|Gi|Ti|ns|us|ms|s)?$`
+	// +kubebuilder:validation:Pattern=`^-?[0-9]+(\.[0-9]+)?(%|n|u|m|k|M|G|T|Ki|Mi|Gi|Ti|ns|us|ms|s)?$`
 	// +kubebuilder:validation:MaxLength=32
 	Bound string `json:"bound,omitempty"`
 

@@ -69,7 +69,7 @@ const (
 )
 
 // GateOperator is the comparison that a gate makes.
-// +kubebuilder:validation:Enum=RatioAtLeast;RatioAtMost;AtLeast;AtMost;ParityEqual;Completes
+// +kubebuilder:validation:Enum=RatioAtLeast;RatioAtMost;DifferenceAtLeast;DifferenceAtMost;AtLeast;AtMost;ParityEqual;Completes
 type GateOperator string
 
 // Gate operators.
@@ -78,6 +78,10 @@ const (
 	RatioAtLeast GateOperator = "RatioAtLeast"
 	// RatioAtMost is Go when candidate/baseline is at most the bound over the whole interval.
 	RatioAtMost GateOperator = "RatioAtMost"
+	// DifferenceAtLeast is Go when candidate minus baseline, in the metric's unit, is at least the bound over the whole interval.
+	DifferenceAtLeast GateOperator = "DifferenceAtLeast"
+	// DifferenceAtMost is Go when candidate minus baseline, in the metric's unit, is at most the bound over the whole interval.
+	DifferenceAtMost GateOperator = "DifferenceAtMost"
 	// AtLeast is Go when the candidate's own value is at least the bound over the whole interval.
 	AtLeast GateOperator = "AtLeast"
 	// AtMost is Go when the candidate's own value is at most the bound over the whole interval.

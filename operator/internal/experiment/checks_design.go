@@ -102,7 +102,7 @@ const maxRareSlowdown = 10
 // hasBlockingGate reports whether the run has a Blocking gate; gates without an interval count only if any is set.
 func hasBlockingGate(spec *assayv1alpha1.BenchmarkRunSpec, any bool) bool {
 	return slices.ContainsFunc(spec.Gates, func(gate assayv1alpha1.Gate) bool {
-		return gate.Severity == assayv1alpha1.Blocking && (any || gate.Metric != "")
+		return gate.Severity == assayv1alpha1.Blocking && (any || gate.Metric != "" && !Op(gate.Op).OfDifference())
 	})
 }
 

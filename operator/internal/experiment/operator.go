@@ -17,12 +17,14 @@ type Op string
 
 // Operators. Their behaviour is in the table operators.
 const (
-	RatioAtLeast Op = "RatioAtLeast"
-	RatioAtMost  Op = "RatioAtMost"
-	AtLeast      Op = "AtLeast"
-	AtMost       Op = "AtMost"
-	ParityEqual  Op = "ParityEqual"
-	Completes    Op = "Completes"
+	RatioAtLeast      Op = "RatioAtLeast"
+	RatioAtMost       Op = "RatioAtMost"
+	DifferenceAtLeast Op = "DifferenceAtLeast"
+	DifferenceAtMost  Op = "DifferenceAtMost"
+	AtLeast           Op = "AtLeast"
+	AtMost            Op = "AtMost"
+	ParityEqual       Op = "ParityEqual"
+	Completes         Op = "Completes"
 )
 
 // Subject is the observation that an operator compares with its bound.
@@ -38,6 +40,8 @@ const (
 	SubjectOutputs
 	// SubjectCompletion is the share of an arm's trials that gave a usable result, from 0 to 1.
 	SubjectCompletion
+	// SubjectDifference is the candidate's figure minus the baseline's, in the unit of the metric.
+	SubjectDifference
 )
 
 // operator defines one operator. Every other place derives from this table: the enumeration of the API and its documentation (gen),
@@ -69,6 +73,16 @@ var operators = []operator{
 	{
 		name: RatioAtMost, subject: SubjectRatio, wording: "at most", region: toBound, suits: LowerIsBetter, opposite: RatioAtLeast,
 		doc: "is Go when candidate/baseline is at most the bound over the whole interval.",
+	},
+	{
+		name: DifferenceAtLeast, subject: SubjectDifference, wording: "at least", region: fromBound, suits: HigherIsBetter,
+		opposite: DifferenceAtMost,
+		doc:      "is Go when candidate minus baseline, in the metric's unit, is at least the bound over the whole interval.",
+	},
+	{
+		name: DifferenceAtMost, subject: SubjectDifference, wording: "at most", region: toBound, suits: LowerIsBetter,
+		opposite: DifferenceAtLeast,
+		doc:      "is Go when candidate minus baseline, in the metric's unit, is at most the bound over the whole interval.",
 	},
 	{
 		name: AtLeast, subject: SubjectLevel, wording: "at least", region: fromBound, suits: HigherIsBetter, opposite: AtMost,
@@ -120,13 +134,19 @@ func (o Op) Subject() Subject { return o.definition().subject }
 func (o Op) Doc() string { return o.definition().doc }
 
 // Relative reports whether the operator compares a figure with the baseline's.
-func (o Op) Relative() bool { return o.Subject() == SubjectRatio }
+func (o Op) Relative() bool { return o.OfRatio() || o.OfDifference() }
+
+// OfRatio reports whether the operator compares a ratio with its bound, which has no unit.
+func (o Op) OfRatio() bool { return o.Subject() == SubjectRatio }
+
+// OfDifference reports whether the operator compares a difference with its bound, which has the unit of the metric.
+func (o Op) OfDifference() bool { return o.Subject() == SubjectDifference }
 
 // Timed reports whether the operator compares a figure of a metric, which has an interval at each point.
 func (o Op) Timed() bool { return o.Subject() != SubjectOutputs && o.Subject() != SubjectCompletion }
 
 // NeedsBaseline reports whether the operator compares the candidate with another arm.
-func (o Op) NeedsBaseline() bool { return o.Subject() == SubjectRatio || o.Subject() == SubjectOutputs }
+func (o Op) NeedsBaseline() bool { return o.Relative() || o.Subject() == SubjectOutputs }
 
 // Against returns the operator's requirement in words, given the text of a bound: "at least 1.5x".
 func (o Op) Against(bound string) string { return o.definition().wording + " " + bound }
@@ -144,7 +164,7 @@ func (o Op) leastBound() (least float64, ok bool) {
 	switch o.Subject() {
 	case SubjectRatio:
 		return cmp.Or(o.definition().least, math.SmallestNonzeroFloat64), true
-	case SubjectLevel:
+	case SubjectLevel, SubjectDifference:
 		return -math.MaxFloat64, true
 	case SubjectCompletion:
 		return math.SmallestNonzeroFloat64, true
@@ -153,8 +173,8 @@ func (o Op) leastBound() (least float64, ok bool) {
 	return 0, false
 }
 
-// parseBound reads the text of a bound, which is in the metric's unit for an operator on levels. The error names the text and the
-// allowed values.
+// parseBound reads the text of a bound, which is in the metric's unit for an operator on levels or differences. The error names the text
+// and the allowed values.
 func (o Op) parseBound(text, unit string) (float64, error) {
 	switch o.Subject() {
 	case SubjectRatio:
@@ -169,7 +189,7 @@ func (o Op) parseBound(text, unit string) (float64, error) {
 		return bound, err
 	case SubjectCompletion:
 		return parseShare(text)
-	case SubjectLevel, SubjectOutputs:
+	case SubjectLevel, SubjectDifference, SubjectOutputs:
 	}
 	return parseBound(text, unit)
 }
