@@ -48,6 +48,8 @@ type Planned struct {
 	// Lost lists trials of the pilot without a usable result. The run would lose such trials too.
 	Lost  []lostTrials `json:"lost,omitempty"`
 	Gates []string     `json:"gates,omitempty"`
+	// Hints propose other gates, where those of the run have a known limit.
+	Hints []string `json:"hints,omitempty"`
 }
 
 // lostTrials counts trials of an arm that are lost for the same reason. Arm is empty for objects that are not trials, such as an unreadable
@@ -146,6 +148,7 @@ func summarize(frozen *experiment.Experiment, first *record.Wave) Planned {
 		out.Gates = append(out.Gates, fmt.Sprintf("%s: %s (implicit, for every arm)", experiment.CompletesGate,
 			analysis.Asked(frozen, all[i].Gate.Condition)))
 	}
+	out.Hints = frozen.Hints()
 	return out
 }
 
@@ -175,6 +178,9 @@ func printPlan(out io.Writer, p Planned) {
 	}
 	for _, gate := range p.Gates {
 		cli.PrintLine(out, "gate     %s\n", gate)
+	}
+	for _, hint := range p.Hints {
+		cli.PrintLine(out, "hint     %s\n", hint)
 	}
 	for _, precision := range p.Precision {
 		cli.PrintLine(out, "needs    %s\n", p.needs(precision))
