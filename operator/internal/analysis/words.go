@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 
 	"assay.dev/assay/operator/internal/experiment"
@@ -38,9 +39,16 @@ func Asked(exp *experiment.Experiment, c experiment.Condition) string {
 		if baseline := Baseline(exp); baseline != "" {
 			against += " of " + baseline
 		}
+	case experiment.SubjectDifference:
+		against += MoreThan(exp)
 	case experiment.SubjectLevel:
 	}
 	return StatisticName(c.Metric, c.Statistic) + " " + against
+}
+
+// MoreThan follows a difference in words: " more than loop".
+func MoreThan(exp *experiment.Experiment) string {
+	return " more than " + cmp.Or(Baseline(exp), "the baseline")
 }
 
 // Baseline is the name of the arm that the others are compared with; empty without one.
@@ -66,7 +74,7 @@ func BoundText(exp *experiment.Experiment, c experiment.Condition) string {
 	switch c.Op.Subject() {
 	case experiment.SubjectCompletion:
 		return quantity.InPercent(*c.Bound) + "%"
-	case experiment.SubjectLevel:
+	case experiment.SubjectLevel, experiment.SubjectDifference:
 		if metric := exp.Metric(c.Metric); metric != nil {
 			return quantity.Format(*c.Bound, metric.Unit)
 		}
@@ -82,6 +90,9 @@ func (e *Estimate) Shown() string {
 	}
 	return e.Unit
 }
+
+// Exact reports whether the interval is one point, so that more blocks would not change it.
+func (e *Estimate) Exact() bool { return e.Low != nil && e.High != nil && *e.Low == *e.High }
 
 // Describe formats an estimate for messages and reports, e.g. "13.2x [12.9, 13.5]".
 func Describe(estimate *Estimate) string {

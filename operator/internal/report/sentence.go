@@ -161,8 +161,12 @@ func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
 		at = " at " + gate.Point
 	}
 	metric, e := exp.Metric(gate.Metric), gate.Estimate
-	if !gate.Op.Relative() || metric == nil {
-		return fmt.Sprintf("has %s %s%s (%s)", analysis.StatisticName(gate.Metric, gate.Statistic), analysis.Describe(e), at, confidence)
+	if !gate.Op.OfRatio() || metric == nil {
+		text := analysis.Describe(e)
+		if gate.Op.OfDifference() {
+			text += analysis.MoreThan(exp)
+		}
+		return fmt.Sprintf("has %s %s%s (%s)", analysis.StatisticName(gate.Metric, gate.Statistic), text, at, confidence)
 	}
 	baseline := cmp.Or(analysis.Baseline(exp), "the baseline")
 	predicate := predicateOf(metric, gate.Statistic)

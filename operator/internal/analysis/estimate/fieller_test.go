@@ -88,7 +88,6 @@ func TestRatioOfMeans_WithoutInterval(t *testing.T) {
 		reason   string
 	}{
 		"a baseline that may be 0":        {old: []float64{0, 0, 9, 0}, new: []float64{1, 2, 1, 2}, noRatio: true, reason: "(in 3 of 8 trials)"},
-		"a baseline of 0":                 {old: []float64{0, 0, 0, 0}, new: []float64{1, 2, 1, 2}, noRatio: true, reason: "(in 4 of 8 trials)"},
 		"two blocks of both arms":         {old: []float64{5, 6}, new: []float64{0, 2, 1, 2}, reason: "2 of at least 3 blocks have trials of both arms"},
 		"three blocks of both arms":       {old: []float64{5, 6, 5}, new: []float64{0, 1, 0, 2}},
 		"three blocks, more of the other": {old: []float64{5, 6, 5, 9}, new: []float64{0, 1, 0}},
@@ -118,7 +117,7 @@ func TestRatioOfMeans_CandidateOfZero(t *testing.T) {
 	}
 }
 
-func TestCounted_OnlyCountsOfProcesses(t *testing.T) {
+func TestCounted_AllButTimes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		metric experiment.Metric
@@ -127,7 +126,11 @@ func TestCounted_OnlyCountsOfProcesses(t *testing.T) {
 	}{
 		"page faults":        {faults, faults.Name, true},
 		"time of a process":  {experiment.Metric{Name: "process.cpuTime", Unit: "s"}, "process.cpuTime", false},
-		"count of a program": {experiment.Metric{Name: "majorPageFaults", Unit: "1"}, "majorPageFaults", false},
+		"time of a program":  {experiment.Metric{Name: "latency", Unit: "s"}, "latency", false},
+		"time per item":      {experiment.Metric{Name: "latency", Unit: "ns/item"}, "latency", false},
+		"count of a program": {experiment.Metric{Name: "allocs", Unit: "allocs"}, "allocs", true},
+		"size":               {experiment.Metric{Name: "allocated", Unit: "By"}, "allocated", true},
+		"rate":               {experiment.Metric{Name: "throughput", Unit: "queries/s"}, "throughput", true},
 		"a metric not there": {faults, "other", false},
 	} {
 		if got := newTrials(c.metric, 1, 1).data().counted(c.of); got != c.want {

@@ -4,30 +4,32 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"strings"
+	"slices"
 
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/record"
 )
 
-// The runner's counts of a process, such as page faults or context switches, may be 0. A count of 0 has no logarithm, and one such trial
-// must not invalidate all others. Then the estimate is the ratio of the arms' means with Fieller's interval (1954, Some problems in
-// interval estimation, Journal of the Royal Statistical Society B 16:175): it contains a ratio c unless the mean over blocks of
-// mine - c·theirs differs from 0, by the interval of a difference over blocks, nodes and builds.
+// Counts such as allocations, page faults or requests may be 0 in some trials. A count of 0 has no logarithm, and one such trial must not
+// invalidate all others. Then the estimate is the ratio of the arms' means with Fieller's interval (1954, Some problems in interval
+// estimation, Journal of the Royal Statistical Society B 16:175): it contains a ratio c unless the mean over blocks of mine - c·theirs
+// differs from 0, by the interval of a difference over blocks, nodes and builds.
 
-// counted reports whether the figures may be 0 and be counted: a clock that reads 0 is too coarse, and a program's figure of 0 is unusable.
+// counted reports whether figures of 0 are counts. A time of 0 means that its clock is too coarse.
 func (d *Data) counted(metric string) bool {
 	of := d.Exp.Metric(metric)
-	if of == nil || !strings.HasPrefix(metric, record.ProcessPrefix) {
+	if of == nil {
 		return false
 	}
-	is, _ := experiment.ByClock(of.Unit)
-	return !is
+	is, rate := experiment.ByClock(of.Unit)
+	return !is || rate
 }
 
 // ratioOfMeans compares counts of which some are 0.
 func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) Inference {
+	if anyNegative(a, b) { // A mean of negative figures has no ratio that is better or worse.
+		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, a, b)}
+	}
 	over, both := BlockMeans(a, false), BlockMeans(b, false)
 	maps.DeleteFunc(both, func(block string, _ float64) bool { _, ok := over[block]; return !ok })
 	if len(both) < stats.MinBlocks {
@@ -98,6 +100,17 @@ func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) In
 	out.Note = fmt.Sprintf("%s is 0 in %d of %d trials, so this is the ratio of the means over blocks (Fieller 1954)", mine.Metric, zeros,
 		all)
 	return out.At(d.Confidence)
+}
+
+func anyNegative(groups ...map[string][]float64) bool {
+	for _, group := range groups {
+		for _, values := range group {
+			if slices.Min(values) < 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // doublings bounds the search for an end of the interval. Beyond it, ratios have no meaning.

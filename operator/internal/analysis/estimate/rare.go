@@ -12,7 +12,7 @@ import (
 // by all of it.
 func (d *Data) Rarely(found Inference, metric *experiment.Metric, statistic experiment.Statistic) Inference {
 	slowdown := d.Exp.Plan.Design.RareSlowdown
-	if slowdown == 0 || !found.HasInterval() {
+	if slowdown == 0 || !found.HasInterval() || math.IsInf(found.Value, 0) {
 		return found
 	}
 	share := stats.UnseenShare(found.Blocks, 1-d.GateConfidence)

@@ -32,6 +32,9 @@ func (d *Data) Compare(mine, theirs Quantity) Inference {
 	if why := d.Chosen.Reports.Differ(d.Exp, mine.Point, mine.Arm, theirs.Arm, mine.Metric); why != "" {
 		return Inference{Reason: why}
 	}
+	if found, ok := d.ofZeros(mine, theirs); ok {
+		return found
+	}
 	if share, ok := experiment.Percentiles[mine.Statistic]; ok {
 		return d.onClock(d.percentileRatio(mine, theirs, share), mine, theirs)
 	}
@@ -65,16 +68,6 @@ func (d *Data) pairedRatio(mine, theirs Quantity) Inference {
 		out.Reason = tooFewOfBoth(out.Blocks)
 	}
 	return out
-}
-
-// Difference returns a candidate's quantity minus the baseline's, paired within blocks, for figures of 0, which have no ratio.
-func (d *Data) Difference(point, candidate int, metric string, statistic experiment.Statistic) Inference {
-	mine := Quantity{selection.At(point, candidate), metric, statistic}
-	theirs := Quantity{selection.At(point, d.Exp.Baseline()), metric, statistic}
-	a, b := d.PerBlock(mine), d.PerBlock(theirs)
-	differences := blockDifferences(a, b, false)
-	out := d.OverBlocks(differences, trialSpread(a, false).plus(trialSpread(b, false)), false, true)
-	return d.acrossBuilds(differences, out, mine.Cell, theirs.Cell)
 }
 
 func tooFewOfBoth(blocks int) string {

@@ -48,8 +48,8 @@ func (d *Data) without(q Quantity) string {
 // noRatio explains why a metric with values that are not positive has no ratio, and how to judge it.
 func noRatio(metric string, groups ...map[string][]float64) string {
 	bad, all := notPositive(groups...)
-	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, "+
-		"with AtMost or AtLeast", metric, bad, all)
+	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the change "+
+		"in its unit, with DifferenceAtMost or DifferenceAtLeast, or the figure itself, with AtMost or AtLeast", metric, bad, all)
 }
 
 // notPositive counts the values without a logarithm, and all values.

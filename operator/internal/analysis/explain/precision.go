@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/judge"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
@@ -60,7 +61,7 @@ func precision(g *analysis.GateResult, wanted *float64) Precision {
 // false without an interval of enough blocks.
 func reach(g *analysis.GateResult, wanted *float64) (half, distance float64, known bool) {
 	e := g.Estimate
-	if e == nil || e.Low == nil || e.High == nil || e.Value == 0 || g.Bound == nil || e.Blocks < stats.MinBlocks {
+	if e == nil || e.Low == nil || e.High == nil || e.Value == 0 && !g.Op.OfDifference() || g.Bound == nil || e.Blocks < stats.MinBlocks {
 		return 0, 0, false
 	}
 	bound := g.Condition().Region().Nearest(e.Value)
@@ -68,7 +69,7 @@ func reach(g *analysis.GateResult, wanted *float64) (half, distance float64, kno
 	if *e.Low > 0 && bound > 0 {
 		half, distance = math.Log(*e.High / *e.Low)/2, math.Abs(math.Log(e.Value/bound))
 	}
-	if wanted != nil {
+	if wanted != nil && !g.Op.OfDifference() { // The half width to reach is relative, and a difference may be 0.
 		if distance = *wanted * math.Abs(e.Value); *e.Low > 0 {
 			distance = math.Asinh(*wanted)
 		}
@@ -102,7 +103,8 @@ func Expected(exp *experiment.Experiment, gates []analysis.GateResult) *int {
 	kinds, units := map[kind]hardest{}, map[kind]float64{}
 	for i := range gates {
 		g := &gates[i]
-		if g.Severity != experiment.Blocking || !g.Op.Timed() {
+		exact := judge.Decisive(g.Outcome) && (g.Estimate == nil || g.Estimate.Exact())
+		if g.Severity != experiment.Blocking || !g.Op.Timed() || exact {
 			continue
 		}
 		half, distance, known := reach(g, wanted)

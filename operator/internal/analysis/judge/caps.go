@@ -281,8 +281,11 @@ func fewForCorrelation(d *estimate.Data, _ *judgement, gate *analysis.GateResult
 func seriesOf(d *estimate.Data, gate *analysis.GateResult) *analysis.BlockSeries {
 	point := pointOf(d, gate)
 	arm := selection.ArmIndex(d.Exp, gate.Candidate)
-	if gate.Op.Relative() {
+	switch {
+	case gate.Op.OfRatio():
 		return d.Ratio(point, arm, gate.Metric, experiment.StatisticMedian).Series
+	case gate.Op.OfDifference():
+		return d.Difference(point, arm, gate.Metric, experiment.StatisticMedian).Series
 	}
 	return d.Level(estimate.Quantity{Cell: selection.At(point, arm), Metric: gate.Metric, Statistic: experiment.StatisticMedian}).Series
 }

@@ -125,7 +125,8 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 				found:  d.Ratio(point, arm, at.metric, at.statistic).At(d.GateConfidence),
 			}
 			// Figures of 0 have a difference and no ratio, but a clock that reads 0 shows nothing.
-			if clock, _ := experiment.ByClock(metric.Unit); one.found.NoRatio && !clock {
+			without := one.found.NoRatio || math.IsInf(one.found.Value, 1)
+			if clock, rate := experiment.ByClock(metric.Unit); without && (!clock || rate) {
 				one.found, one.unit = d.Difference(point, arm, at.metric, at.statistic).At(d.GateConfidence), metric.Unit
 			}
 			// If the null arm lost trials and the baseline did not, its remaining trials may be those that did not move.

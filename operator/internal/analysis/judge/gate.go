@@ -95,18 +95,27 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 	var found estimate.Inference
 	mine := estimate.Quantity{Cell: selection.At(point, arm), Metric: gate.Metric, Statistic: result.Statistic}
 	known := d.OpenEnds(mine)
-	if relative {
+	switch {
+	case gate.Op.OfRatio():
 		found = d.Ratio(point, arm, gate.Metric, result.Statistic)
+		if math.IsInf(found.Value, 1) && found.HasInterval() {
+			return judgeInfinite(found, d.GateConfidence, result)
+		}
+		found = d.Rarely(found, metric, result.Statistic)
+	case gate.Op.OfDifference():
+		found = d.RarelyDifferent(d.Difference(point, arm, gate.Metric, result.Statistic), mine)
+	default:
+		found = d.Rarely(d.Level(mine), metric, result.Statistic)
+	}
+	if relative {
 		theirs := mine
 		theirs.Arm = d.Exp.Baseline()
 		known = known.Over(d.OpenEnds(theirs))
-	} else {
-		found = d.Level(mine)
 	}
-	found = d.Rarely(found, metric, result.Statistic).At(d.GateConfidence)
+	found = found.At(d.GateConfidence)
 	result.Series, result.Resolution = found.Series, found.Resolution
 	result.Estimate, result.Confidence = found.Estimate(metric.Unit), d.GateConfidence
-	if relative {
+	if gate.Op.OfRatio() {
 		result.Estimate = found.Ratio()
 	}
 	if found.NoRatio {
@@ -119,8 +128,10 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 		result.Message = "too little valid data: " + found.Reason + losses(d, point, arm, relative)
 		return tails{1, 1}
 	}
-	result.MinimumDetectableEffect = found.MinimumDetectableEffect(d.GateConfidence)
-	side := decide(found, d.GateConfidence, result)
+	if !gate.Op.OfDifference() { // An effect is relative to the figure, and a difference may be 0.
+		result.MinimumDetectableEffect = found.MinimumDetectableEffect(d.GateConfidence)
+	}
+	side := decide(d.Exp, found, d.GateConfidence, result)
 	if found.Note != "" {
 		result.Message += "; " + found.Note
 	}
@@ -143,13 +154,30 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 	}
 }
 
+// judgeInfinite decides a gate on a count that is 0 for the baseline alone. There is no estimate of the ratio, which is on one side of any
+// bound.
+func judgeInfinite(found estimate.Inference, confidence float64, result *analysis.GateResult) tails {
+	result.Confidence = confidence
+	asked := result.Op.Against(quantity.Format(*result.Bound, quantity.Times))
+	if math.IsInf(result.Condition().Region().High, 1) {
+		result.Outcome, result.Message = experiment.VerdictGo, fmt.Sprintf("%s, against %s: holds", found.Note, asked)
+		return tails{0, 1}
+	}
+	result.Outcome, result.Message = experiment.VerdictNoGo, fmt.Sprintf("%s, against %s: missed", found.Note, asked)
+	return tails{1, 0}
+}
+
 // decide compares the whole interval with the region in which the gate holds, never the estimate alone. It sets the outcome and the
 // message of the result and returns the side of the region that the interval is on.
-func decide(found estimate.Inference, confidence float64, result *analysis.GateResult) experiment.Side {
+func decide(exp *experiment.Experiment, found estimate.Inference, confidence float64, result *analysis.GateResult) experiment.Side {
 	region := result.Condition().Region()
 	side := region.Side(found.Low, found.High)
 	asked := result.Op.Against(quantity.Format(*result.Bound, result.Estimate.Shown()))
-	text := analysis.Describe(result.Estimate) + " against " + asked
+	text := analysis.Describe(result.Estimate)
+	if result.Op.OfDifference() {
+		text += analysis.MoreThan(exp)
+	}
+	text += " against " + asked
 	switch side {
 	case experiment.Inside:
 		result.Outcome, result.Message = experiment.VerdictGo, text+": holds over the whole interval"

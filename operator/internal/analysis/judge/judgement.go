@@ -71,12 +71,18 @@ func validBlocks(d *estimate.Data) int {
 }
 
 // relativeHalfWidth returns the half width of the least precise Blocking gate, relative to its estimate. A gate that more blocks cannot
-// make precise is skipped, because its candidate's output is wrong or its trials fail.
+// make precise is skipped, because its candidate's output is wrong or its trials fail, and so is a gate on a difference, which may be 0. A
+// decision without a spread of blocks is precise.
 func relativeHalfWidth(gates []analysis.GateResult, parity *selection.Parity, validBlocks int) *float64 {
 	widest, found := 0.0, false
 	for _, gate := range gates {
 		hopeless := (gate.Estimate == nil || gate.Estimate.Blocks < stats.MinBlocks) && validBlocks >= stats.MinBlocks
-		if gate.Severity != experiment.Blocking || !gate.Op.Timed() || hopeless || parity.Refused(gate.Candidate) != "" {
+		relative := gate.Op.Timed() && !gate.Op.OfDifference()
+		if gate.Severity != experiment.Blocking || !relative || hopeless || parity.Refused(gate.Candidate) != "" {
+			continue
+		}
+		if Decisive(gate.Outcome) && (gate.Estimate == nil || gate.Estimate.Exact()) {
+			found = true
 			continue
 		}
 		if gate.Estimate == nil || gate.Estimate.Low == nil || gate.Estimate.High == nil || gate.Estimate.Value == 0 {

@@ -24,7 +24,7 @@ func TestMovedTrials_FailuresStillCount(t *testing.T) {
 	crash := func(a *record.Attempt) {
 		a.Outcome, a.ExitCode, a.Signal, a.Result = record.Failed, nil, ptr.To(11), nil
 	}
-	zero := func(a *record.Attempt) { fixture.ScaleTime(a, 0) }
+	negative := func(a *record.Attempt) { fixture.ScaleTime(a, -1) }
 	stale := func(a *record.Attempt) { a.Lease, a.Kept = &record.Lease{}, &record.Kept{Lease: record.LeaseEnded} }
 	leases := func(run record.Run) record.Leases {
 		return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run}}}
@@ -74,11 +74,11 @@ func TestMovedTrials_FailuresStillCount(t *testing.T) {
 	}{
 		"every block ran twice": {func(l *analyzed.Run) record.Evidence { again(l, crash); return nothing }, fixture.Go, ""},
 		"the candidate reported nothing of use in the execution that does not count": {
-			func(l *analyzed.Run) record.Evidence { again(l, zero, "new"); return nothing }, fixture.Inconclusive,
+			func(l *analyzed.Run) record.Evidence { again(l, negative, "new"); return nothing }, fixture.Inconclusive,
 			"15 of no use in another execution",
 		},
 		"nor did the baseline": {
-			func(l *analyzed.Run) record.Evidence { again(l, zero, "new", "old"); return nothing }, fixture.Go, "",
+			func(l *analyzed.Run) record.Evidence { again(l, negative, "new", "old"); return nothing }, fixture.Go, "",
 		},
 		"the candidate crashed under a lease that was stale": {
 			func(l *analyzed.Run) record.Evidence { return underStale(l, "new") }, fixture.Inconclusive,

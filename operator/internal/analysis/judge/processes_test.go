@@ -56,7 +56,7 @@ func TestProcess_QuantitiesAreJudged(t *testing.T) {
 		"minor faults":                 {gate("process.minorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
 		"voluntary context switches":   {gate("process.voluntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
 		"involuntary context switches": {gate("process.involuntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
-		"a count of zero has no ratio": {gate("process.majorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictInconclusive, "in 32 of 32 trials), and a ratio needs positive ones: judge the figure itself, with AtMost"},
+		"a count of zero equals one":   {gate("process.majorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictGo, "process.majorFaults is 0 in every trial of arms fused-m4r and loop, which is equal"},
 		"a count of zero is a figure":  {gate("process.majorFaults", assayv1alpha1.AtMost, "3"), nil, experiment.VerdictGo, "at most"},
 		"a missing reading is absent, and not zero": {
 			gate("process.peakMemory", assayv1alpha1.AtMost, "150Mi"), func(a *record.Attempt) { a.Resources.MaxRSSBytes = nil },
@@ -99,9 +99,9 @@ func TestProcess_QuantitiesAreJudged(t *testing.T) {
 	}
 }
 
-// A count of 0 has no logarithm and is still a figure. One of them does not invalidate the others, and with a mean of 0 in the baseline the
-// gate is undecided, which does not excuse other gates.
-func TestZeroCount_NeitherDecidesNorExcuses(t *testing.T) {
+// A count of 0 has no logarithm and is still a figure. One of them does not invalidate the others, and with a mean of the baseline that may
+// be 0 the gate is undecided, which does not excuse other gates.
+func TestZeroCount_DecidesWhereItIsCertain(t *testing.T) {
 	t.Parallel()
 	none := func(int) bool { return false }
 	all := func(int) bool { return true }
@@ -118,9 +118,9 @@ func TestZeroCount_NeitherDecidesNorExcuses(t *testing.T) {
 		"more, and one of the baseline has none":    {"involuntaryContextSwitches", 1.5, none, first, fixture.NoGo, "is 0 in 1 of 32 trials"},
 		"fewer of them":                             {"involuntaryContextSwitches", 0.5, none, none, fixture.Go, "0.5000x"},
 		"fewer, and one trial has none":             {"involuntaryContextSwitches", 0.5, first, none, fixture.Go, "is 0 in 1 of 32 trials"},
-		"none at all":                               {"majorFaults", 1, all, none, fixture.Go, "is 0 in 16 of 32 trials"},
-		"the baseline has none":                     {"majorFaults", 1, none, all, fixture.Inconclusive, "values that are not positive (in 16 of 32 trials)"},
-		"neither has":                               {"majorFaults", 1, all, all, fixture.Inconclusive, "values that are not positive (in 32 of 32 trials)"},
+		"none at all":                               {"majorFaults", 1, all, none, fixture.Go, "is 0 in every trial of arm fused-m4r and above 0 in every trial of arm loop"},
+		"the baseline has none":                     {"majorFaults", 1, none, all, fixture.NoGo, "0 in every trial of arm loop, so that it exceeds every multiple of it, against at most 1.1"},
+		"neither has":                               {"majorFaults", 1, all, all, fixture.Go, "which is equal"},
 		"the baseline has some now and then":        {"majorFaults", 1, none, func(trial int) bool { return trial != 5 }, fixture.Inconclusive, "values that are not positive"},
 		"as many, and one trial has none":           {"involuntaryContextSwitches", 1, first, none, fixture.Inconclusive, "the interval spans the bound"},
 		"a clock that reads 0 is no count":          {"userTime", 1.5, first, none, fixture.Inconclusive, "values that are not positive (in 1 of 32 trials)"},

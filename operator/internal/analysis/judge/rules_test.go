@@ -817,7 +817,7 @@ func TestMoreBlocks_WouldDecide(t *testing.T) {
 	result := analysis.GateResult{
 		Op: experiment.AtLeast, Bound: ptr.To(bound), Estimate: &analysis.Estimate{Value: value, Low: ptr.To(1.4), High: ptr.To(1.8)},
 	}
-	decide(found, 0.95, &result)
+	decide(&experiment.Experiment{}, found, 0.95, &result)
 	half := func(n int) float64 {
 		return stats.StudentQuantile(0.975, float64(n-1)) * se * math.Sqrt(blocks) / math.Sqrt(float64(n))
 	}

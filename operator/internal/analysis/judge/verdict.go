@@ -25,7 +25,7 @@ func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, pa
 				blocking++
 			}
 			byOutcome[gate.Outcome] = append(byOutcome[gate.Outcome], gate)
-			if gate.Op.Relative() && !hasGain {
+			if gate.Op.OfRatio() && !hasGain {
 				candidate.Gain, hasGain = gate.Estimate, true
 			}
 		}

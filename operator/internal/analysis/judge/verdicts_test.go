@@ -194,14 +194,14 @@ func TestJudge_Verdicts(t *testing.T) {
 			},
 			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.Invalid},
 		},
-		"a candidate whose figures are not positive gives a gate on a ratio nothing, which is a failure": {
+		"a candidate whose rate is 0 in every trial has the ratio 0": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
 			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) {
 					a.Result.Metrics["throughput"] = &record.Metric{Unit: "queries/s", Value: ptr.To(0.0)}
 				})
 			},
-			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "value of metric throughput is 0, and the ratio",
+			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "throughput is 0 in every trial of arm fused-m4r and above 0 in every trial of arm loop",
 		},
 		"a metric in another unit is excluded, never converted": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),

@@ -30,25 +30,23 @@ const (
 type need struct {
 	metric    string
 	statistic experiment.Statistic
-	// positive reports whether the gate takes a ratio of it.
-	positive bool
 }
 
-// needs returns the statistics that the gates and constraints read, by cell. A gate on a ratio needs both of its arms, and the null arm for
+// needs returns the statistics that the gates and constraints read, by cell. A comparison needs both of its arms, and the null arm for
 // its control.
 func needs(exp *experiment.Experiment) map[Cell][]need {
 	out := map[Cell][]need{}
-	add := func(c Cell, of experiment.Condition, positive bool) {
+	add := func(c Cell, of experiment.Condition) {
 		// Process metrics are read by the runner, so that a program cannot omit them.
 		if of.Metric != "" && !strings.HasPrefix(of.Metric, record.ProcessPrefix) {
-			out[c] = append(out[c], need{of.Metric, of.Statistic, positive})
+			out[c] = append(out[c], need{of.Metric, of.Statistic})
 		}
 	}
 	VisitGates(exp, func(gate experiment.Gate, candidate string, point int) {
-		add(Cell{point, ArmIndex(exp, candidate)}, gate.Condition, gate.Op.Relative())
+		add(Cell{point, ArmIndex(exp, candidate)}, gate.Condition)
 		for arm := range exp.Arms {
 			if gate.Op.Relative() && !experiment.RoleOf(exp.Arms[arm]).Judged() {
-				add(Cell{point, arm}, gate.Condition, true)
+				add(Cell{point, arm}, gate.Condition)
 			}
 		}
 	})
@@ -56,7 +54,7 @@ func needs(exp *experiment.Experiment) map[Cell][]need {
 		for _, constraint := range exp.Plan.Search.SubjectTo {
 			for point := range exp.Points {
 				for arm := range exp.Arms {
-					add(Cell{point, arm}, constraint, false)
+					add(Cell{point, arm}, constraint)
 				}
 			}
 		}
@@ -271,25 +269,18 @@ func meaningless(value float64, unit string) string {
 	return ""
 }
 
-// lacks describes the figure of a gate that a result lacks; empty if it has it. Single samples may be zero: a ratio is taken of the trial's
-// statistic, or of the trial's share of a percentile, so that only these must be positive.
+// lacks describes the figure of a gate that a result lacks; empty if it has it. A figure of 0 is a figure: a gate that takes a ratio of it
+// decides about it alone, and other gates of the trial do not depend on that.
 func (c resultCheck) lacks(result *record.Result, n need) string {
 	metric, ok := result.Metrics[n.metric]
 	if !ok {
 		return fmt.Sprintf("metric %s is absent and a gate needs it", n.metric)
 	}
-	if share, percentile := experiment.Percentiles[n.statistic]; percentile {
-		if n.positive && !c.histograms.PositivePercentile(*metric, share) {
-			return fmt.Sprintf("%s of metric %s is not positive, and the ratio that a gate takes of it needs a positive one", n.statistic, n.metric)
-		}
+	if experiment.Percentiles[n.statistic] != 0 {
 		return ""
 	}
-	value, ok := c.histograms.Statistic(*metric, n.statistic)
-	if !ok {
+	if _, ok = c.histograms.Statistic(*metric, n.statistic); !ok {
 		return fmt.Sprintf("metric %s has no %s, which a gate needs", n.metric, n.statistic)
-	}
-	if n.positive && !(value > 0) {
-		return fmt.Sprintf("%s of metric %s is %g, and the ratio that a gate takes of it needs a positive one", n.statistic, n.metric, value)
 	}
 	return ""
 }

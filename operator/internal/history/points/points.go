@@ -141,7 +141,7 @@ func quantities(exp *experiment.Experiment, point record.Point) []contrast.Quant
 	}
 	judged := false
 	for _, gate := range exp.Plan.Gates {
-		if !gate.Op.Relative() {
+		if !gate.Op.OfRatio() {
 			continue
 		}
 		judged = true

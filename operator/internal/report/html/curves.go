@@ -119,7 +119,7 @@ func (b *builder) rules(metric *experiment.Metric) []chart.Tick {
 	out := []chart.Tick{{At: 1, Label: "no change"}}
 	seen := map[float64]bool{1: true}
 	for _, g := range b.result.Gates {
-		relative := g.Op.Relative()
+		relative := g.Op.OfRatio()
 		if relative && g.Metric == metric.Name && g.Statistic == metric.Statistic && g.Bound != nil && !seen[*g.Bound] {
 			seen[*g.Bound] = true
 			out = append(out, chart.Tick{At: *g.Bound, Label: g.Gate})

@@ -46,7 +46,7 @@ func intervalPlot(g analysis.GateResult) template.HTML {
 		Title: fmt.Sprintf("%s for %s: %s", g.Gate, g.Candidate, analysis.Describe(g.Estimate)),
 		Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High,
 		From: holds.Low, To: holds.High,
-		Ratio: g.Op.Relative(), Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
+		Ratio: g.Op.OfRatio(), Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
 	}.SVG()
 }
 

@@ -156,7 +156,7 @@ func (b *builder) decides() *decision {
 	}
 	asked, holds := analysis.Asked(b.exp, gate.Condition()), gate.Condition().Region()
 	plot := chart.Forest{
-		Title: asked + atPoint(gate.Point), From: holds.Low, To: holds.High, Ratio: gate.Op.Relative(),
+		Title: asked + atPoint(gate.Point), From: holds.Low, To: holds.High, Ratio: gate.Op.OfRatio(),
 		Number: numberOf(gate.Estimate.Shown()),
 	}
 	note := "Bars are intervals of " + summary.Confidence(gate.Confidence) + " confidence; the shaded side is where the gate " + gate.Gate +
@@ -178,7 +178,7 @@ func (b *builder) decides() *decision {
 // gainOf returns the metric of a candidate's gain, that of its first blocking gate on a ratio.
 func (b *builder) gainOf(candidate string) string {
 	for _, g := range b.result.Gates {
-		if g.Candidate == candidate && g.Severity == experiment.Blocking && g.Op.Relative() {
+		if g.Candidate == candidate && g.Severity == experiment.Blocking && g.Op.OfRatio() {
 			return "of " + b.baseline() + "’s " + analysis.StatisticName(g.Metric, g.Statistic) + atPoint(g.Point) + summary.Interval(g.Confidence)
 		}
 	}
