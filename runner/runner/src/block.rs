@@ -236,7 +236,7 @@ impl<'a> Block<'a> {
         let mut env = variables(command, trial, room.as_ref().ok());
         layout::randomise(&mut env, self.plan.layout_seed, &trial.id);
         // A trial that cannot start writes no files, so that its folder does not matter.
-        let (staged, place) = match room.as_ref().map_err(Clone::clone).and_then(|room| {
+        let (staged, place) = match room.as_ref().map_err(|reason| How::from(reason.clone())).and_then(|room| {
             let staged = self.stage(trial, &mut env)?;
             Ok((staged, self.plan.output.place(room.folder(), &command.parameters)?))
         }) {
@@ -269,13 +269,14 @@ impl<'a> Block<'a> {
                 cpus: staged.seats.last().and_then(|seat| seat.cpus.as_ref()),
                 services: &staged.services,
             })?,
-            (_, Some(reason)) | (Err(reason), None) => Ended::never_ran(How::NotStarted(reason.clone())),
+            (_, Some(reason)) => Ended::never_ran(How::NotStarted(reason.clone())),
+            (Err(how), None) => Ended::never_ran(how.clone()),
         };
         let counters_after = self.counters(allowed_before.as_ref());
         let allowed_after = CpuSet::allowed();
         self.launcher.inherited.restore_cpus();
         let mut during = counters_after.since(&counters_before, &self.history);
-        if matches!(ended.how, How::NotStarted(_)) {
+        if ended.how.never_ran() {
             // The trial did not run, so that there are no readings during it.
             during = NoiseWindow { window_seconds: during.window_seconds, ..NoiseWindow::default() };
         }
@@ -388,9 +389,9 @@ impl<'a> Block<'a> {
 
     /// Resolves the programs of a trial, or returns the reason why it may not start. Adds the variables that roles and
     /// programs need.
-    fn stage(&mut self, trial: &Trial, env: &mut BTreeMap<String, String>) -> Result<Staged<'a>, String> {
+    fn stage(&mut self, trial: &Trial, env: &mut BTreeMap<String, String>) -> Result<Staged<'a>, How> {
         if let Some(unmet) = &self.unmet {
-            return Err(unmet.clone());
+            return Err(unmet.clone().into());
         }
         let plan = self.plan;
         let command = plan.command(trial);
@@ -414,15 +415,15 @@ impl<'a> Block<'a> {
     }
 
     /// Returns the path of a trial's program: in its arm's image, or in a copy for the null arm.
-    fn program(&mut self, command: &Command, name: &str, path: &str) -> Result<String, String> {
+    fn program(&mut self, command: &Command, name: &str, path: &str) -> Result<String, How> {
         let program =
-            self.images.program(command.image, name).map_err(|reason| format!("arm {}: {reason}", command.arm))?;
-        if command.null { self.copies.of(&program, path) } else { Ok(program) }
+            self.images.program(command.image, name).map_err(|how| how.of(&format!("arm {}", command.arm)))?;
+        if command.null { Ok(self.copies.of(&program, path)?) } else { Ok(program) }
     }
 
     /// Probes after a trial with a canary of the trial's observed memory footprint.
     fn probe_after(&mut self, trial: &Trial, ended: &Ended, resident: Option<u64>) -> NoiseWindow {
-        if matches!(ended.how, How::NotStarted(_)) {
+        if ended.how.never_ran() {
             return NoiseWindow::default();
         }
         if let Some(resident) = resident {

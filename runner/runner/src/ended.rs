@@ -41,12 +41,38 @@ impl Ended {
 }
 
 /// How a launch ended.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum How {
+    /// The trial was not tried, for a reason outside of its program.
     NotStarted(String),
+    /// The program cannot be started on this machine, however often it is tried.
+    CannotStart(String),
     Exited(Exit),
     TimedOut,
     TooMuchOutput,
     /// A service did not become ready or exited while it was needed.
     Deserted(String),
+}
+
+impl How {
+    /// Whether no process of the trial ran.
+    pub(crate) fn never_ran(&self) -> bool {
+        matches!(self, Self::NotStarted(_) | Self::CannotStart(_))
+    }
+
+    /// Names the part of the trial that a reason is about.
+    pub(crate) fn of(self, part: &str) -> Self {
+        match self {
+            Self::NotStarted(reason) => Self::NotStarted(format!("{part}: {reason}")),
+            Self::CannotStart(reason) => Self::CannotStart(format!("{part}: {reason}")),
+            other => other,
+        }
+    }
+}
+
+impl From<String> for How {
+    /// A reason outside of the program.
+    fn from(reason: String) -> Self {
+        Self::NotStarted(reason)
+    }
 }

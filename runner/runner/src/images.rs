@@ -15,6 +15,7 @@ use assay_schema::roles::Image;
 use assay_schema::wave::Wave;
 use serde::{Deserialize, Serialize};
 
+use crate::ended::How;
 use crate::log::log;
 use crate::plan;
 
@@ -178,7 +179,7 @@ pub(crate) struct Found {
     pub(crate) reference: String,
     pub(crate) root: PathBuf,
     /// Digest of all copied files, or the reason why they are missing.
-    pub(crate) copied: Result<String, String>,
+    pub(crate) copied: Result<String, How>,
 }
 
 impl Images {
@@ -193,13 +194,14 @@ impl Images {
     }
 
     /// Returns the path of a program in an image, or the reason why its trial cannot start.
-    pub(crate) fn program(&self, image: Option<usize>, program: &str) -> Result<String, String> {
+    pub(crate) fn program(&self, image: Option<usize>, program: &str) -> Result<String, How> {
         let Some(image) = self.get(image) else { return Ok(program.to_owned()) };
         if let Err(problem) = &image.copied {
-            return Err(format!("image {}: {problem}", image.reference));
+            return Err(problem.clone().of(&format!("image {}", image.reference)));
         }
         if !program.starts_with('/') {
-            return Err(format!("image {}: program {program:?} must be an absolute path", image.reference));
+            let reason = format!("image {}: program {program:?} must be an absolute path", image.reference);
+            return Err(How::CannotStart(reason));
         }
         Ok(format!("{}{program}", image.root.display()))
     }
@@ -210,16 +212,16 @@ impl Images {
     }
 }
 
-fn read_copy(image: &Image) -> Result<String, String> {
+fn read_copy(image: &Image) -> Result<String, How> {
     let file = Path::new(&image.root).join(RECORD);
     let text = fs::read(&file).map_err(|error| format!("missing copy: {}: {error}", file.display()))?;
     let record: Record = serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", file.display()))?;
     match (record.problem, record.digest) {
-        (Some(problem), _) => Err(format!(
+        (Some(problem), _) => Err(How::CannotStart(format!(
             "{problem}; the image must contain all files and commands of the template, readable by all users"
-        )),
+        ))),
         (None, Some(digest)) if record.reference == image.reference => Ok(digest),
-        _ => Err(format!("{} is the copy of {}", file.display(), record.reference)),
+        _ => Err(How::NotStarted(format!("{} is the copy of {}", file.display(), record.reference))),
     }
 }
 
@@ -316,12 +318,17 @@ mod tests {
     fn missing_file_is_reported_by_every_trial_of_the_arm() {
         let scene = Scene::new();
         let images = scene.copy("copy", &["/app/bin/kv", "/lib/none.so"]);
-        let reason = images.program(Some(0), "/app/bin/kv").expect_err("not complete");
+        let How::CannotStart(reason) = images.program(Some(0), "/app/bin/kv").expect_err("not complete") else {
+            panic!("a repetition does not add the file to the image");
+        };
         assert!(reason.contains("image lab/kv:1: /lib/none.so: No such file"), "{reason}");
         assert!(reason.contains("commands of the template"), "{reason}");
         let root = scene.path("nowhere").display().to_string();
         let images = Images::read(&[Image { reference: "lab/kv:2".into(), root, files: vec![] }]);
-        assert!(images.program(Some(0), "/kv").expect_err("nothing there").contains("missing copy"));
+        let How::NotStarted(reason) = images.program(Some(0), "/kv").expect_err("nothing there") else {
+            panic!("the copy may be there in another pod");
+        };
+        assert!(reason.contains("missing copy"), "{reason}");
     }
 
     #[test]

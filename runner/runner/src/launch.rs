@@ -84,7 +84,7 @@ impl Launcher {
         let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;
         let mut prepared = match Program::find(launch.program, launch.argv, launch.env) {
             Ok(program) => Prepared::new(program, launch.cpus)?,
-            Err(error) => return Ok(Some(Ended::never_ran(How::NotStarted(cannot_start(launch.program, &error))))),
+            Err(error) => return Ok(Some(Ended::never_ran(cannot_start(launch.program, &error)))),
         };
         if let Some(folder) = launch.folder {
             prepared.command.current_dir(folder);
@@ -92,7 +92,7 @@ impl Launcher {
         let mut company = Company::default();
         match company.start(&self.signals, launch.services, launch.env)? {
             Start::Ready => {}
-            Start::NotStarted(reason) => return self.dismiss(company, How::NotStarted(reason)),
+            Start::NotStarted(how) => return self.dismiss(company, how),
             Start::Failed(reason) => return self.dismiss(company, How::Deserted(reason)),
             Start::Stopped => return self.sweep(None).map(|_| None),
         }
@@ -110,7 +110,7 @@ impl Launcher {
         let start = Instant::now();
         let Started { pid, floor } = match prepared.spawn() {
             Ok(started) => started,
-            Err(error) => return self.dismiss(company, How::NotStarted(cannot_start(launch.program, &error))),
+            Err(error) => return self.dismiss(company, cannot_start(launch.program, &error)),
         };
         let deadline = start + launch.timeout;
         let how = loop {

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::capture::Capture;
 use crate::cpus::CpuSet;
+use crate::ended::How;
 use crate::exec::Program;
 use crate::signals::Signals;
 use crate::usage;
@@ -91,8 +92,21 @@ pub(crate) fn wait(signals: &Signals, captures: &[Option<&Capture>], time: Durat
     }
 }
 
+/// Errors of execve(2) that a repetition does not change.
+const PERMANENT: [i32; 9] = [
+    libc::ENOENT,
+    libc::EACCES,
+    libc::ENOEXEC,
+    libc::ENOTDIR,
+    libc::EISDIR,
+    libc::ELOOP,
+    libc::ENAMETOOLONG,
+    libc::E2BIG,
+    libc::ELIBBAD,
+];
+
 /// Explains why a program cannot be started, with a hint.
-pub(crate) fn cannot_start(program: &str, error: &io::Error) -> String {
+pub(crate) fn cannot_start(program: &str, error: &io::Error) -> How {
     let hint = match error.kind() {
         io::ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {
             "; the file exists, but its interpreter or dynamic loader is missing"
@@ -105,5 +119,10 @@ pub(crate) fn cannot_start(program: &str, error: &io::Error) -> String {
         }
         _ => "",
     };
-    format!("cannot start {program}: {error}{hint}")
+    let reason = format!("cannot start {program}: {error}{hint}");
+    if PERMANENT.contains(&error.raw_os_error().unwrap_or_default()) {
+        How::CannotStart(reason)
+    } else {
+        How::NotStarted(reason)
+    }
 }

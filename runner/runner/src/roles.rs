@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::capture::{Capture, Keep, Search};
 use crate::cpus::CpuSet;
+use crate::ended::How;
 use crate::exec::Program;
 use crate::host::Host;
 use crate::log::log;
@@ -181,7 +182,7 @@ pub(crate) enum Start {
     /// All are ready.
     Ready,
     /// A service could not be launched.
-    NotStarted(String),
+    NotStarted(How),
     /// A service was launched and did not become ready.
     Failed(String),
     /// The runner was asked to stop.
@@ -199,7 +200,7 @@ impl<'a> Company<'a> {
         for service in services {
             match Member::launch(service, env)? {
                 Ok(member) => self.0.push(member),
-                Err(reason) => return Ok(Start::NotStarted(format!("role {}: {reason}", service.role.name))),
+                Err(how) => return Ok(Start::NotStarted(how.of(&format!("role {}", service.role.name)))),
             }
             match self.until_ready(signals)? {
                 Start::Ready => {}
@@ -312,11 +313,11 @@ impl<'a> Company<'a> {
 
 impl<'a> Member<'a> {
     /// Launches a service; the inner error is a launch failure of the program.
-    fn launch(service: &'a Service<'a>, env: &BTreeMap<String, String>) -> Result<Result<Self, String>> {
+    fn launch(service: &'a Service<'a>, env: &BTreeMap<String, String>) -> Result<Result<Self, How>> {
         if let Some((ReadyOn::File, file)) = service.waits_for()
             && let Err(reason) = words::clear_output(Path::new(file))
         {
-            return Ok(Err(reason));
+            return Ok(Err(reason.into()));
         }
         let program = match Program::find(&service.program, &service.argv, env) {
             Ok(program) => program,

@@ -41,6 +41,7 @@ pub(crate) struct Terms<'a> {
 pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
     match &ended.how {
         How::NotStarted(reason) => Verdict::unhappy(Outcome::NotStarted, reason.clone()),
+        How::CannotStart(reason) => Verdict::unhappy(Outcome::Failed, reason.clone()),
         How::Deserted(reason) => {
             let memory = if terms.out_of_memory { "; the block ran out of memory during the trial" } else { "" };
             Verdict::unhappy(Outcome::Failed, format!("{reason}{memory}"))

@@ -287,11 +287,11 @@ fn a_failing_trial_does_not_stop_the_block() {
     assert_message(&attempts[1], Outcome::Succeeded, &[]);
     assert_message(&attempts[2], Outcome::Failed, &["signal 6", "SIGABRT"]);
     assert_eq!((attempts[2].exit_code, attempts[2].signal), (None, Some(6)));
-    assert_message(&attempts[3], Outcome::NotStarted, &["/no/such/program", "No such file", "the image contains"]);
+    assert_message(&attempts[3], Outcome::Failed, &["/no/such/program", "No such file", "the image contains"]);
     assert_eq!(attempts[3].resources, Default::default());
-    assert_message(&attempts[4], Outcome::NotStarted, &["no-such-program-in-path", "PATH"]);
-    assert_message(&attempts[5], Outcome::NotStarted, &["/data", "Permission denied"]);
-    assert_message(&attempts[6], Outcome::NotStarted, &["/script", "not a program for this machine"]);
+    assert_message(&attempts[4], Outcome::Failed, &["no-such-program-in-path", "PATH"]);
+    assert_message(&attempts[5], Outcome::Failed, &["/data", "Permission denied"]);
+    assert_message(&attempts[6], Outcome::Failed, &["/script", "not a program for this machine"]);
 }
 
 fn arguments_and_environment_arrive_verbatim() {

@@ -138,7 +138,7 @@ pub(crate) fn a_server_that_cannot_be_started_is_named() {
     let (attempts, _) = bench.run();
     assert_message(
         &attempts[0],
-        Outcome::NotStarted,
+        Outcome::Failed,
         &["role server: cannot start /no/such/server", "the image contains"],
     );
 }
