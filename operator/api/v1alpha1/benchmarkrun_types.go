@@ -910,7 +910,7 @@ const (
 	ConditionSuspended = "Suspended"
 	// ConditionComplete is True when the run ended with an analysis. It never turns back.
 	ConditionComplete = "Complete"
-	// ConditionFailed is True when the run ended without one. It never turns back.
+	// ConditionFailed is True when the run ended without one, or its analysis shows that the setup is broken. It never turns back.
 	ConditionFailed = "Failed"
 )
 
@@ -943,19 +943,21 @@ const (
 	ReasonReleasingLease    = "ReleasingLease"
 	ReasonWaitingForTurn    = "WaitingForTurn"
 	// ReasonLedgerFull means that the ledgers of the namespace hold as much as the administrator allows.
-	ReasonLedgerFull      = "LedgerFull"
-	ReasonPodNotStarted   = "PodNotStarted"
-	ReasonPodNotEnding    = "PodNotEnding"
-	ReasonNoNodeMatches   = "NoNodeMatches"
-	ReasonImageNotPulled  = "ImageNotPulled"
-	ReasonNotSuspended    = "NotSuspended"
-	ReasonSuspended       = "Suspended"
-	ReasonCancelled       = "Cancelled"
-	ReasonFinished        = "Finished"
-	ReasonVerdictReached  = "VerdictReached"
-	ReasonNoVerdict       = "NoGates"
-	ReasonSearchEnded     = "SearchEnded"
-	ReasonTooFewTrials    = "TooFewTrials"
+	ReasonLedgerFull     = "LedgerFull"
+	ReasonPodNotStarted  = "PodNotStarted"
+	ReasonPodNotEnding   = "PodNotEnding"
+	ReasonNoNodeMatches  = "NoNodeMatches"
+	ReasonImageNotPulled = "ImageNotPulled"
+	ReasonNotSuspended   = "NotSuspended"
+	ReasonSuspended      = "Suspended"
+	ReasonCancelled      = "Cancelled"
+	ReasonFinished       = "Finished"
+	ReasonVerdictReached = "VerdictReached"
+	ReasonNoVerdict      = "NoGates"
+	ReasonSearchEnded    = "SearchEnded"
+	ReasonTooFewTrials   = "TooFewTrials"
+	// ReasonSetupBroken means that the baseline or every arm cannot be measured, for a reason that a repetition does not change.
+	ReasonSetupBroken     = "SetupBroken"
 	ReasonAnalysisFailed  = "AnalysisFailed"
 	ReasonExecutionFailed = "ExecutionFailed"
 	ReasonBudgetExhausted = "BudgetExhausted"
