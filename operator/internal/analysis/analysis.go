@@ -122,6 +122,9 @@ type Analysis struct {
 	Seed           int64   `json:"seed"`
 	// Verdict is the verdict if the run ends here. With design.confirm it is Go or NoGo only once confirmed.
 	Verdict experiment.Verdict `json:"verdict,omitempty"`
+	// SetupBroken is the first cause if the baseline or every arm cannot be measured, for a reason that a repetition does not change; empty
+	// otherwise. The verdict is then Invalid, also without gates.
+	SetupBroken string `json:"setupBroken,omitempty"`
 	// Best is the Go candidate with the largest gain, if it is significantly better than the others. Otherwise BestOf are those that may be
 	// the best.
 	Best   string   `json:"best,omitempty"`

@@ -64,16 +64,15 @@ var ofEvidence = []analysis.CapReason{analysis.CapEvidenceMissing, analysis.CapC
 
 // capGates changes every gate that a finding doubts to Inconclusive. It records all findings, including those on gates without a
 // decision, because users who follow a figure through many runs need them. Outputs that differ and trials that failed are facts, which
-// nothing caps.
+// only a baseline that fails too caps.
 func capGates(d *estimate.Data, j *judgement) {
 	for i := range j.gates {
 		gate := &j.gates[i]
-		if gate.Outcome == experiment.VerdictInvalid || !gate.Op.Timed() && gate.Outcome != experiment.VerdictGo {
+		if gate.Outcome == experiment.VerdictInvalid {
 			continue
 		}
 		for _, one := range caps {
-			if !gate.Op.Timed() && !slices.Contains(ofEvidence, one.reason) || one.asked == ofDecisions && !Decisive(gate.Outcome) ||
-				one.asked == exceptNoGo && gate.Outcome == experiment.VerdictNoGo {
+			if !one.concerns(gate) {
 				continue
 			}
 			if why := one.of(d, j, gate); why != "" {
@@ -84,6 +83,20 @@ func capGates(d *estimate.Data, j *judgement) {
 			gate.Message = fmt.Sprintf("%s, but %s, so this is not yet %s", gate.Message, gate.Caps[0].Detail, gate.Outcome)
 			gate.Outcome = experiment.VerdictInconclusive
 		}
+	}
+}
+
+// concerns reports whether the rule applies to a gate with its outcome.
+func (r doubt) concerns(gate *analysis.GateResult) bool {
+	switch {
+	case r.asked == ofDecisions && !Decisive(gate.Outcome), r.asked == exceptNoGo && gate.Outcome == experiment.VerdictNoGo:
+		return false
+	case gate.Op.Timed():
+		return true
+	case gate.Outcome == experiment.VerdictGo:
+		return slices.Contains(ofEvidence, r.reason)
+	default:
+		return gate.Outcome == experiment.VerdictNoGo && r.reason == analysis.CapBaselineIncomplete
 	}
 }
 

@@ -79,7 +79,7 @@ func judgeShare(c *selection.Completion, bound float64, result *analysis.GateRes
 	}
 	text := fmt.Sprintf("%d of %d trials completed against at least %s", c.Done, c.Of, quantity.Digits(bound))
 	if c.First != nil {
-		text += fmt.Sprintf(": %s (first %s: %s)", c.Failures, c.First.Trial, c.Why)
+		text += fmt.Sprintf(": %s (first %s: %s)", c.Failures, c.First.Trial, c.Cause())
 	} else if c.Unknown > 0 {
 		text += fmt.Sprintf(": %s (first %s)", c.Failures, c.Unseen)
 	}
@@ -98,23 +98,14 @@ func judgeShare(c *selection.Completion, bound float64, result *analysis.GateRes
 	result.Message = text
 }
 
-// brokenBaseline describes a baseline (or null arm, a copy of it) that does not complete. Its remaining trials may be the easier half.
+// brokenBaseline describes a baseline that does not complete. Ratios rest on its remaining trials, which may be the easier half, and those
+// of its null arm. Beside it a missed gate of any kind says nothing about a candidate, because the cause may be common to both.
 func brokenBaseline(d *estimate.Data, j *judgement, gate *analysis.GateResult) string {
-	if !gate.Op.Relative() {
-		return ""
-	}
-	// Completion gates are last. Scanning backwards avoids visiting the up to 100,000 gates before them for each of those gates.
-	first := len(j.gates)
-	for first > 0 && j.gates[first-1].Op == experiment.Completes {
-		first--
-	}
-	for _, other := range j.gates[first:] {
-		if other.Severity != experiment.Blocking || other.Outcome == experiment.VerdictGo {
-			continue
-		}
-		if arm := d.Exp.Arms[selection.ArmIndex(d.Exp, other.Candidate)]; !experiment.RoleOf(arm).Judged() {
-			return fmt.Sprintf("the baseline does not complete (arm %s: %s)", arm.Name, other.Message)
-		}
+	switch {
+	case gate.Op.Relative():
+		return notComplete(d, j.gates, func(role experiment.ArmRole) bool { return !role.Judged() })
+	case gate.Outcome == experiment.VerdictNoGo && isCandidate(d, gate):
+		return j.incomplete
 	}
 	return ""
 }

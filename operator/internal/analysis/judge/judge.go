@@ -13,6 +13,8 @@ import (
 // Findings are the decisions about a run.
 type Findings struct {
 	Verdict experiment.Verdict
+	// SetupBroken is the first cause if the experiment measures nothing; empty otherwise.
+	SetupBroken string
 	// Screened is the decision of the screening blocks and Screening its gates, where the confirming blocks replace them.
 	Screened   experiment.Verdict
 	Screening  []analysis.GateResult
@@ -34,6 +36,9 @@ type Findings struct {
 // blocks.
 func Judge(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult, waves []record.Wave) Findings {
 	out := decideRun(d, parity)
+	if why := setupBroken(d); why != "" {
+		out.invalidate(why)
+	}
 	out.Doubts = Doubts(d, parity, ratios)
 	out.Search = Searches(d, parity, waves)
 	out.Predicted = Predictions(d, parity)

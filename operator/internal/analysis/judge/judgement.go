@@ -17,6 +17,8 @@ type judgement struct {
 	controls   []analysis.ControlResult
 	candidates []analysis.Candidate
 	verdict    experiment.Verdict
+	// incomplete describes a baseline that does not complete, before a finding caps its gate; empty for one that does.
+	incomplete string
 	// validBlocks is the fewest blocks with valid trials that any point and arm has.
 	validBlocks int
 	// relativeHalfWidth is the widest of the Blocking gates; nil when one has no interval.
@@ -41,8 +43,9 @@ func judge(d *estimate.Data, parity *selection.Parity, contenders []string, purp
 	holm(d, out.gates, p)
 	judgeRecomputed(d, parity, out.gates)
 	out.controls = judgeControls(d, parity)
+	out.incomplete = incompleteBaseline(d, out.gates)
 	capGates(d, out)
-	out.candidates = judgeCandidates(d.Exp, out.gates, parity)
+	out.candidates = judgeCandidates(d.Exp, out.gates, parity, out.incomplete)
 	holmOverCandidates(d, out, p, contenders)
 	out.verdict = judgeRun(out.candidates)
 	return out

@@ -877,7 +877,7 @@ func TestVerdict_DependsOnRequestedGatesOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			exp := known().Exp
 			exp.Plan.Gates = []experiment.Gate{{Name: "faster"}, {Name: "works"}}
-			got := judgeCandidates(exp, c.gates, &selection.Parity{})[0]
+			got := judgeCandidates(exp, c.gates, &selection.Parity{}, "")[0]
 			if got.Name != "new" || got.Verdict != c.verdict || got.Reason != c.reason {
 				t.Errorf("%s: %q %s, want %q: %s", got.Name, got.Verdict, got.Reason, c.verdict, c.reason)
 			}

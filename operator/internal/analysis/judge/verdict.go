@@ -9,8 +9,11 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// judgeCandidates gives every candidate that a Blocking gate applies to its verdict.
-func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, parity *selection.Parity) []analysis.Candidate {
+// judgeCandidates gives every candidate that a Blocking gate applies to its verdict. incomplete describes a baseline that does not complete,
+// beside which no candidate is NoGo.
+func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, parity *selection.Parity, incomplete string,
+) []analysis.Candidate {
+	byFigures := judgedByFigures(gates)
 	out := []analysis.Candidate{}
 	for _, name := range exp.Candidates() {
 		candidate := analysis.Candidate{Name: name}
@@ -20,8 +23,9 @@ func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, pa
 			if gate.Candidate != name || gate.Severity != experiment.Blocking {
 				continue
 			}
-			// The implicit completion gate does not count here, otherwise a run without gates would have a verdict.
-			if gate.Op != experiment.Completes || named(exp, gate.Gate) {
+			// The implicit completion gate does not count here, otherwise a run without gates would have a verdict. Neither does one for all
+			// arms beside gates on figures or outputs of other arms, otherwise an arm that is measured for comparison would be a candidate.
+			if gate.Op != experiment.Completes || named(exp, gate.Gate, name) || named(exp, gate.Gate, "") && (byFigures[name] || len(byFigures) == 0) {
 				blocking++
 			}
 			byOutcome[gate.Outcome] = append(byOutcome[gate.Outcome], gate)
@@ -34,6 +38,8 @@ func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, pa
 			candidate.Reason = "no blocking gate applies to it"
 		case parity.Baseline != "":
 			candidate.Verdict, candidate.Reason = experiment.VerdictInvalid, "nothing can be compared with the baseline: "+parity.Baseline
+		case parity.Wrong[name] != "" && incomplete != "":
+			candidate.Verdict, candidate.Reason = experiment.VerdictInconclusive, parity.Wrong[name]+", but "+incomplete
 		case parity.Wrong[name] != "":
 			candidate.Verdict, candidate.Reason = experiment.VerdictNoGo, parity.Wrong[name]
 		default:
@@ -44,8 +50,20 @@ func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, pa
 	return out
 }
 
-func named(exp *experiment.Experiment, gate string) bool {
-	return slices.ContainsFunc(exp.Plan.Gates, func(g experiment.Gate) bool { return g.Name == gate })
+// named reports whether the run has the gate, for a candidate or, if that is empty, for all arms.
+func named(exp *experiment.Experiment, gate, candidate string) bool {
+	return slices.ContainsFunc(exp.Plan.Gates, func(g experiment.Gate) bool { return g.Name == gate && g.Candidate == candidate })
+}
+
+// judgedByFigures returns the arms with a Blocking gate on figures or outputs.
+func judgedByFigures(gates []analysis.GateResult) map[string]bool {
+	out := map[string]bool{}
+	for _, gate := range gates {
+		if gate.Op != experiment.Completes && gate.Severity == experiment.Blocking {
+			out[gate.Candidate] = true
+		}
+	}
+	return out
 }
 
 // weakest returns the outcome that prevents Go, with the first gate of that outcome as the reason.

@@ -81,6 +81,32 @@ func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion
 	return out
 }
 
+// NeverCompletes reports whether a repetition would not give a usable result: no trial has one, and more than half of the trials failed for
+// reasons other than their timeout, which depends on the speed of the machine.
+func (c *Completion) NeverCompletes() bool {
+	lasting := 0
+	for how, count := range c.Failures {
+		if slices.Contains(lastingFailures, how) {
+			lasting += count
+		}
+	}
+	return c.Done == 0 && 2*lasting > c.Of && c.First != nil
+}
+
+// lastingFailures are the failures of a trial that its program, its command or its output cause.
+var lastingFailures = []string{lostFailed, lostMalformed, lostUnusable}
+
+// Cause describes the first failure in the words of its attempt.
+func (c *Completion) Cause() string {
+	if c.First.Message != "" {
+		return record.Shorten(c.First.Message, longestCause)
+	}
+	return c.Why
+}
+
+// longestCause limits a program's error message.
+const longestCause = 300
+
 // fail counts a failed attempt.
 func (c *Completion) fail(attempt *record.Attempt, how string) {
 	c.Failures[how]++

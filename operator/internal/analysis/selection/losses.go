@@ -20,6 +20,10 @@ type Losses map[string]int
 const (
 	lostMissing = "missing"
 	lostTimeout = "timed out"
+	// Failures that the program, its command or its output cause.
+	lostFailed    = "failed"
+	lostMalformed = "malformed"
+	lostUnusable  = "unusable"
 	// A failure in an execution that does not count, or before the measured trials, is a failure too.
 	lostElsewhere = "failed in an execution that does not count"
 	lostWarmup    = "failed in a warm-up"
@@ -40,12 +44,12 @@ func howLost(kind Rejection, attempt *record.Attempt) string {
 		case record.TimedOut:
 			return lostTimeout
 		case record.Malformed:
-			return "malformed"
+			return lostMalformed
 		default:
-			return "failed"
+			return lostFailed
 		}
 	case Unusable:
-		return "unusable"
+		return lostUnusable
 	default:
 		return string(kind)
 	}
