@@ -161,7 +161,7 @@ func newestAnalysis(ctx context.Context, s store.Store, world *World, known *rem
 		world.ReportURL = store.WithPrefix(s, ledger.HTMLKey(wave)).URL()
 		if wave == newest {
 			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, result.Verdict, why(result)
-			world.Ledger.Findings = result.Findings()
+			world.Ledger.SetupBroken, world.Ledger.Findings = record.Shorten(result.SetupBroken, maxWhy), result.Findings()
 		}
 		return nil
 	}

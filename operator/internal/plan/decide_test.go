@@ -205,6 +205,19 @@ func TestDecide_EndingOfARun(t *testing.T) {
 			"spec.budget.wallClock of 2h0m0s is used up; the attempts so far are analysed; in place of 1 block lost to noise or infrastructure"},
 		"cancelled with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); w.cancel() }, assayv1alpha1.ReasonCancelled,
 			"cancelled; the attempts so far are analysed"},
+		"a broken setup": {func(w *world) { w.allDone(experiment.VerdictInvalid, 4); w.Ledger.SetupBroken = "exec failed" },
+			assayv1alpha1.ReasonSetupBroken, "the experiment measures nothing: exec failed; repair the workload, its image, its arguments or " +
+				"its output, and create a new run"},
+		"a broken setup and out of time": {func(w *world) {
+			w.allDone(experiment.VerdictInvalid, 3)
+			w.Ledger.SetupBroken = "exec failed"
+			short(w)
+		},
+			assayv1alpha1.ReasonSetupBroken, "the experiment measures nothing: exec failed; repair the workload, its image, its arguments or " +
+				"its output, and create a new run"},
+		"too few trials": {func(w *world) { w.allDone(experiment.VerdictInvalid, 4) }, assayv1alpha1.ReasonTooFewTrials,
+			"too little valid data is left to judge; the report lists the excluded trials with reasons: repair the workload, its arguments or " +
+				"its timeout, and create a new run"},
 		"out of time in a stopped wave that completed its blocks": {func(w *world) { w.allDone(experiment.VerdictGo, 4); w.Wave.Stopped = true; short(w) },
 			assayv1alpha1.ReasonBudgetExhausted, "spec.budget.wallClock of 2h0m0s is used up; the attempts so far are analysed"},
 	} {

@@ -9,6 +9,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/outcome"
 	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/quantity"
 )
@@ -38,6 +39,10 @@ func (p *planner) analysed() *Decision {
 	switch {
 	case short && Cancelled(p.Run):
 		ending.Reason, ending.Message = assayv1alpha1.ReasonCancelled, "cancelled; the attempts so far are analysed"
+	case p.Ledger.SetupBroken != "":
+		ending.Reason = outcome.Of(true, p.Ledger.Verdict).Reason
+		ending.Message = because("the experiment measures nothing", p.Ledger.SetupBroken) +
+			"; repair the workload, its image, its arguments or its output, and create a new run"
 	case short && p.overBudget():
 		ending.Reason, ending.Message = assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+"; the attempts so far are analysed"
 	case p.Ledger.Experiment.Plan.Search != nil:
@@ -45,7 +50,7 @@ func (p *planner) analysed() *Decision {
 	case len(p.Run.Spec.Gates) == 0:
 		ending.Reason, ending.Message = assayv1alpha1.ReasonNoVerdict, "the run has no gates: results, and no verdict"
 	case p.Ledger.Verdict == experiment.VerdictInvalid:
-		ending.Reason = assayv1alpha1.ReasonTooFewTrials
+		ending.Reason = outcome.Of(false, p.Ledger.Verdict).Reason
 		ending.Message = because("too little valid data is left to judge", p.Ledger.Why) +
 			"; the report lists the excluded trials with reasons: repair the workload, its arguments or its timeout, and create a new run"
 	}

@@ -87,6 +87,8 @@ type LedgerState struct {
 	Verdict  experiment.Verdict
 	// Unread counts attempts of the newest wave that its analysis has not read; only of a wave that was stopped, once its blocks ended.
 	Unread int
+	// SetupBroken is the first cause of a broken setup; empty without one.
+	SetupBroken string
 	// Why explains the verdict: the reason of the candidate that decided, and the first failure of a trial.
 	Why string
 	// Findings are the analysis's findings for the design; only once Analysed.

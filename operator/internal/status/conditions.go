@@ -8,7 +8,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/outcome"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -101,8 +103,20 @@ func setEnding(c conditions, o *Outcome) {
 		return
 	}
 	kind := assayv1alpha1.ConditionFailed
-	if ending.Analysed {
+	if ending.Analysed && outcome.Phase(ending.Reason) == assayv1alpha1.PhaseSucceeded {
 		kind = assayv1alpha1.ConditionComplete
 	}
 	c.set(kind, true, ending.Reason, ending.Message)
+}
+
+// Judged sets the condition of a run that ended with an analysis on this machine, by the table of outcomes.
+func Judged(status *assayv1alpha1.BenchmarkRunStatus, result *analysis.Analysis) {
+	row := outcome.Of(result.SetupBroken != "", result.Verdict)
+	c := conditions{status: status, now: time.Now()}
+	status.Phase = row.Phase
+	if row.Phase == assayv1alpha1.PhaseFailed {
+		c.set(assayv1alpha1.ConditionFailed, true, row.Reason, result.SetupBroken)
+		return
+	}
+	c.set(assayv1alpha1.ConditionComplete, true, row.Reason, "verdict "+string(result.Verdict))
 }

@@ -13,6 +13,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/outcome"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -136,7 +137,7 @@ func phase(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome) assayv1alpha1.Phas
 		case ending.Reason == assayv1alpha1.ReasonCancelled:
 			return assayv1alpha1.PhaseCancelled
 		case ending.Analysed:
-			return assayv1alpha1.PhaseSucceeded
+			return outcome.Phase(ending.Reason)
 		default:
 			return assayv1alpha1.PhaseFailed
 		}

@@ -135,6 +135,14 @@ func TestStatus(t *testing.T) {
 			},
 			"Succeeded 40/40 Accepted LedgerReady !Progressing(Finished) !Suspended(NotSuspended) Complete",
 		},
+		"the end, with a broken setup": {
+			func(o *Outcome) {
+				o.World.Ledger.Done, o.World.Ledger.DoneBlocks, o.World.Ledger.Analysed = 40, 4, true
+				o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonFinished,
+					Ending: &plan.Ending{Analysed: true, Reason: assayv1alpha1.ReasonSetupBroken}}
+			},
+			"Failed 40/40 Accepted LedgerReady !Progressing(Finished) !Suspended(NotSuspended) Failed",
+		},
 		"the end of a cancelled run": {
 			func(o *Outcome) {
 				o.World.Run.Spec.Suspend = ptr.To(true)
