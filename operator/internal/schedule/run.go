@@ -71,16 +71,7 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 		bisect.Wave(&run.Spec, int(next.Blocks))
 		return run
 	}
-	for i := range run.Spec.Gates {
-		if gate := &run.Spec.Gates[i]; gate.Candidate == "" && gate.Op != assayv1alpha1.Completes {
-			gate.Candidate = points.Head
-		}
-	}
-	for i := range run.Spec.Predictions {
-		if prediction := &run.Spec.Predictions[i]; prediction.Candidate == "" {
-			prediction.Candidate = points.Head
-		}
-	}
+	points.JudgeHead(&run.Spec)
 	if next.Confirms != "" {
 		bisect.Blocks(&run.Spec, watch.ConfirmingBlocks)
 	}

@@ -146,9 +146,9 @@ func (s *Search) Spec(of assayv1alpha1.BenchmarkRunSpec, wave *locate.Wave, fail
 
 // Wave builds the run of a wave with the given number of blocks from the spec of a point whose arms are already the revisions.
 func Wave(spec *assayv1alpha1.BenchmarkRunSpec, blocks int) {
-	// Gates select the metrics to analyze. Their verdicts on the arms are unused.
+	// Gates select the metrics to analyze. The arms are revisions to compare, so that none of them may be Go or the best.
 	for i := range spec.Gates {
-		spec.Gates[i].Candidate = ""
+		spec.Gates[i].Candidate, spec.Gates[i].Severity = "", assayv1alpha1.Advisory
 	}
 	spec.Predictions = nil
 	Blocks(spec, blocks)
