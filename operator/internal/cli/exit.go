@@ -7,39 +7,46 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/outcome"
 )
 
-// Exit codes distinguish a verdict from a failure. They are the same for local runs and runs on a cluster.
+// Exit codes distinguish a verdict from a failure. They are the same for local runs and runs on a cluster. Package outcome defines those of
+// verdicts.
 const (
-	ExitDone         = 0
-	ExitError        = 1
+	ExitDone         = outcome.CodePassed
+	ExitError        = outcome.CodeFailed
 	ExitUsage        = 2
-	ExitInconclusive = 3
-	ExitNoGo         = 4
+	ExitInconclusive = outcome.CodeUndecided
+	ExitNoGo         = outcome.CodeMissed
 )
 
-// ExitCodes defines the meaning of each code for assay gate and for all other commands. The help, docs/reference/cli.md and
+// JudgingCommands are the commands whose exit code is that of a verdict. All others answer, and exit with 0 for any verdict.
+const JudgingCommands = "gate, bench --require, run --series, changes and bisect"
+
+// ExitCodes defines the meaning of each code for the judging commands and for all others. The help, docs/reference/cli.md and
 // docs/tasks/gate-a-pull-request.md show this table.
 var ExitCodes = []struct {
-	Code         int
-	Gate, Others string
+	Code            int
+	Judging, Others string
 }{
-	{ExitDone, "the verdict is Go", "success; a run may have ended Go or NoGo"},
-	{ExitError, "the run failed, or did not end within --wait", "the command failed"},
+	{ExitDone, "the verdict is Go, no regression is open, or the culprit is an improvement", "success, with any verdict"},
+	{ExitError, "the run failed for another reason than a broken setup, or did not end within --wait", "the command failed"},
 	{ExitUsage, "the arguments or the file are wrong", "the arguments or the file are wrong"},
-	{ExitInconclusive, "the verdict is Inconclusive or Invalid, or missing",
-		"a run with gates ended Inconclusive, Invalid or without a verdict, or a search without a culprit"},
-	{ExitNoGo, "the verdict is NoGo", "never"},
+	{ExitInconclusive, "the verdict is Inconclusive, Invalid or missing, the setup is broken, or a search found no culprit", never},
+	{ExitNoGo, "the verdict is NoGo, or a series has a regression or an alert", never},
 }
 
-// ExitHelp formats ExitCodes as one sentence for help texts, with the meanings for assay gate if gate is set.
-func ExitHelp(gate bool) string {
+const never = "never"
+
+// ExitHelp formats ExitCodes as one sentence for help texts, with the meanings for judging commands if judging is set.
+func ExitHelp(judging bool) string {
 	var parts []string
 	for _, row := range ExitCodes {
 		switch {
-		case gate:
-			parts = append(parts, fmt.Sprintf("%d %s", row.Code, row.Gate))
-		case row.Others != "never":
+		case judging:
+			parts = append(parts, fmt.Sprintf("%d %s", row.Code, row.Judging))
+		case row.Others != never:
 			parts = append(parts, fmt.Sprintf("%d %s", row.Code, row.Others))
 		}
 	}
@@ -72,15 +79,15 @@ func ExitCode(err error) int {
 	return ExitError
 }
 
-// VerdictError returns the error of commands other than assay gate for a verdict. It is nil for Go and NoGo, and for a missing verdict of a
-// run without gates.
-func VerdictError(verdict assayv1alpha1.Verdict, hasGates bool) error {
+// VerdictError returns the error of judging commands for the verdict of an analysed run, or nil for Go. detail follows the verdict in its
+// message.
+func VerdictError(verdict assayv1alpha1.Verdict, detail string) error {
+	code := outcome.Code(experiment.Verdict(verdict))
 	switch {
-	case verdict == assayv1alpha1.VerdictGo, verdict == assayv1alpha1.VerdictNoGo, verdict == "" && !hasGates:
+	case code == ExitDone:
 		return nil
 	case verdict == "":
-		return WithCode(ExitInconclusive, errors.New("the run has gates and reached no verdict"))
-	default:
-		return WithCode(ExitInconclusive, fmt.Errorf("the verdict is %s", verdict))
+		return WithCode(code, errors.New("the run has no verdict, because it has no blocking gates"))
 	}
+	return WithCode(code, fmt.Errorf("the verdict is %s%s", verdict, detail))
 }

@@ -23,6 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/runs"
 	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/suggest"
 )
 
@@ -50,8 +51,8 @@ func NewBenchCommand() *cobra.Command {
 			"blocks within --budget.\n\n" +
 			"--format selects the output format of programs that report metrics. Test binaries of Go, Criterion, Google Benchmark, " +
 			"divan and Catch2 without arguments are started with the arguments that run their benchmarks; --benchmark selects one.\n\n" +
-			"Exit codes: 0 every comparison or --require is decided; 3 one is not decided (Inconclusive or Invalid); 2 the " +
-			"commands or flags are wrong; 1 the command failed.",
+			"A command that fails when it is tried is an error; with --require its failure is judged.\n\n" +
+			"With --require: " + cli.ExitHelp(true) + " Without --require: " + cli.ExitHelp(false),
 		Example: "  assay bench 'gzip -6 -c numbers.txt' 'gzip -9 -c numbers.txt'\n  assay bench --shell 'sort a | uniq' 'sort -u a'\n" +
 			"  assay bench ./old ./new --require 'wallTime<=0.9x' --require 'peakMemory<=1.05x'\n" +
 			"  assay bench --format Go --baseline ./old.test --candidate ./new.test --benchmark BenchmarkEncode\n" +
@@ -140,7 +141,25 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, log.String())
 	}
-	return here.PrintResult(result, form, sentences(here, result), stdout)
+	err = here.PrintResult(result, form, sentences(here, result), stdout)
+	if len(o.require) == 0 {
+		return err
+	}
+	return errors.Join(err, cli.VerdictError(assayv1alpha1.Verdict(result.Verdict), missed(result)))
+}
+
+// missed explains a verdict: a broken setup, or the candidates that have the verdict.
+func missed(result *analysis.Analysis) string {
+	if result.SetupBroken != "" {
+		return ": " + assayv1alpha1.ReasonSetupBroken + ": " + report.Printable(result.SetupBroken)
+	}
+	var parts []string
+	for _, candidate := range result.Candidates {
+		if candidate.Verdict == result.Verdict {
+			parts = append(parts, candidate.Name+": "+report.Printable(candidate.Reason))
+		}
+	}
+	return ": " + strings.Join(parts, "; ")
 }
 
 // question converts the options to a question.
@@ -223,7 +242,7 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*runs.L
 	return runs.PrepareLocal(&runs.RunFile{Run: run, Template: run.Spec.Template, Explain: explain}, o.LocalOptions, log)
 }
 
-// tryOut runs one block and returns its duration. It returns an error if a command fails.
+// tryOut runs one block and returns its duration. Without requirements it returns an error if a command fails.
 func tryOut(ctx context.Context, here *runs.LocalRun, question *bench.Question) (time.Duration, error) {
 	if err := local.Hide(); err != nil {
 		return 0, err
@@ -242,6 +261,9 @@ func tryOut(ctx context.Context, here *runs.LocalRun, question *bench.Question) 
 		return 0, err
 	}
 	for _, attempt := range result.Evidence.Attempts {
+		if len(question.Requirements) > 0 {
+			break // The analysis judges failures.
+		}
 		if attempt.Outcome == record.Succeeded {
 			continue
 		}

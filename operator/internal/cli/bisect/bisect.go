@@ -85,7 +85,7 @@ func NewBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 			"that do not build are skipped. With --image every wave is a BenchmarkRun whose arms are the images of revisions.\n\n" +
 			"With --change the ends, the effect and the series are read from the history, and culprits are recorded there. " +
 			"--state stores the progress, so that an interrupted search can be resumed.\n\n" + history.PlaceHelp + "\n\n" +
-			cli.ExitHelp(false),
+			cli.ExitHelp(true),
 		Example: "  assay bisect run.yaml --good v1.4 --bad main --build 'make server' --program bin/server\n" +
 			"  assay bisect run.yaml --change 3f2a9c --build 'cargo build --release' --program target/release/server\n" +
 			"  assay bisect run.yaml --good r1 --bad r9 --revisions r1,r2,r3,r4,r5,r6,r7,r8,r9 --programs 'builds/{revision}/server'",
@@ -758,7 +758,25 @@ func (b *bisection) end(ctx context.Context) error {
 	if len(answer.Culprits) == 0 {
 		return cli.WithCode(cli.ExitInconclusive, errors.New("no culprit found: "+answer.Why))
 	}
-	return nil
+	return b.verdict(answer)
+}
+
+// verdict returns the error of culprits that made the program worse; nil for improvements alone.
+func (b *bisection) verdict(answer *bisect.Answer) error {
+	// The readings of processes, which no template has, are better if they are lower.
+	higherIsBetter := slices.ContainsFunc(b.asked.Template.Metrics, func(m assayv1alpha1.Metric) bool {
+		return m.Name == b.saved.Search.Key.Metric && m.Direction == assayv1alpha1.HigherIsBetter
+	})
+	var worse []string
+	for i := range answer.Culprits {
+		if c := &answer.Culprits[i]; higherIsBetter == (c.Ratio < 1) {
+			worse = append(worse, fmt.Sprintf("%s is a regression (%s times the previous level)", short(c.At), quantity.Plain(c.Ratio, 4)))
+		}
+	}
+	if len(worse) == 0 {
+		return nil
+	}
+	return cli.VerdictError(assayv1alpha1.VerdictNoGo, ": "+strings.Join(worse, "; "))
 }
 
 func (b *bisection) print(answer *bisect.Answer) error {

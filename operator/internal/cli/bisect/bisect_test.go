@@ -73,7 +73,7 @@ func TestBisection_OnCluster(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	broken = false
-	if err := first.run(t.Context(), genericclioptions.NewConfigFlags(true)); err != nil {
+	if err := first.run(t.Context(), genericclioptions.NewConfigFlags(true)); cli.ExitCode(err) != cli.ExitNoGo {
 		t.Fatalf("%v\n%s", err, first.stderr)
 	}
 	var answer bisect.Answer

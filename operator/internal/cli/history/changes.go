@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
@@ -45,8 +46,9 @@ func NewChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 		Short: "List the changes of a history and their states",
 		Long: "List the changes of a history. A suspected change needs a confirming run. A confirmed change causes one alert for all its " +
 			"series. --every reports series without recent points.\n\n" +
+			"A regression that no person has decided fails the command, and so does an alert without an acknowledgement.\n\n" +
 			"With a prefix of its name it shows one change in any state. --format github writes Markdown for a comment " +
-			"on a pull request or an issue; --site is the address of the pages of assay site for its links.\n\n" + PlaceHelp,
+			"on a pull request or an issue; --site is the address of the pages of assay site for its links.\n\n" + PlaceHelp + "\n\n" + cli.ExitHelp(true),
 		Example: "  assay changes\n  assay changes --all -o json\n" +
 			"  assay changes 3f2a9c --format github --site https://bench.example.org\n" +
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums'",
@@ -80,7 +82,10 @@ func NewChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 					return err
 				}
 			}
-			return to.Write(cmd.OutOrStdout(), cmd.ErrOrStderr(), out.Bytes())
+			if err := to.Write(cmd.OutOrStdout(), cmd.ErrOrStderr(), out.Bytes()); err != nil {
+				return err
+			}
+			return view.verdict()
 		},
 	}
 	where.AddFlags(command, connection)
@@ -147,6 +152,21 @@ func (v *changesView) print(to io.Writer) error {
 	}
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err
+}
+
+// verdict returns the error of a history with a confirmed change that is a regression, or that awaits a person; nil without one.
+func (v *changesView) verdict() error {
+	var open []string
+	for _, c := range v.Changes {
+		if c.Open() || c.State != change.Suspected && !c.State.Ended() && c.Regression() {
+			open = append(open, fmt.Sprintf("change %s is a confirmed %s", c.ID, c.Direction()))
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return cli.VerdictError(assayv1alpha1.VerdictNoGo, fmt.Sprintf(": %s; decide with %s changes acknowledge CHANGE --as STATE --why TEXT",
+		strings.Join(open, "; "), cli.Program))
 }
 
 func direction(worse bool) string {

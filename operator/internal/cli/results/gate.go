@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/progress"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/status"
 	"assay.dev/assay/operator/internal/store"
 )
@@ -28,22 +29,21 @@ func gateError(run *assayv1alpha1.BenchmarkRun, lenient bool) error {
 	if err := runs.RunFailure(run); err != nil {
 		return err
 	}
+	detail := gateSummary(run)
 	switch run.Status.Verdict {
-	case assayv1alpha1.VerdictGo:
-		return nil
-	case assayv1alpha1.VerdictNoGo:
-		return cli.WithCode(cli.ExitNoGo, errors.New("the verdict is NoGo"+gateSummary(run)))
 	case assayv1alpha1.VerdictInconclusive:
 		if lenient {
 			return nil
 		}
-		return cli.WithCode(cli.ExitInconclusive,
-			errors.New("the verdict is Inconclusive"+gateSummary(run)+"; use more blocks, a quieter machine or a wider bound"))
+		detail += "; use more blocks, a quieter machine or a wider bound"
 	case assayv1alpha1.VerdictInvalid:
-		return cli.WithCode(cli.ExitInconclusive, errors.New("the verdict is Invalid, because too few trials are valid"))
+		detail = ", because too few trials are valid"
+		if cause := runs.BrokenSetup(run); cause != "" {
+			detail = ": " + assayv1alpha1.ReasonSetupBroken + ": " + report.Printable(cause)
+		}
 	default:
-		return cli.WithCode(cli.ExitInconclusive, errors.New("the run has no verdict, because it has no blocking gates"))
 	}
+	return cli.VerdictError(run.Status.Verdict, detail)
 }
 
 type gateOptions struct {
@@ -140,6 +140,7 @@ func gateHere(ctx context.Context, flags *genericclioptions.ConfigFlags, file st
 	run := &assayv1alpha1.BenchmarkRun{}
 	run.Namespace, run.Name = here.Experiment.Run.Namespace, here.Experiment.Run.Name
 	status.Results(&run.Status, here.Experiment, result, here.ObjectPath(ledger.HTMLKey(result.Wave)))
+	status.Judged(&run.Status, result)
 	answer.Ledger = store.FolderURL(here.Executor.Folder)
 	run.Status.Ledger = here.Executor.Folder
 	run.Spec.Design.GateConfidence = quantity.Full(result.GateConfidence)

@@ -110,12 +110,12 @@ func TestBisection_FindsCulprits(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"the commit that did it":                  {slower, [][2]int{{16, 17}}, false, 0, ""},
+		"the commit that did it":                  {slower, [][2]int{{16, 17}}, false, cli.ExitNoGo, ""},
 		"a commit that made it faster":            {levels(30, map[int]float64{11: 90}), [][2]int{{10, 11}}, false, 0, ""},
-		"two commits":                             {levels(30, map[int]float64{8: 106, 22: 112}), [][2]int{{7, 8}, {21, 22}}, false, 0, ""},
-		"the only commit":                         {levels(2, map[int]float64{1: 110}), [][2]int{{0, 1}}, false, 0, ""},
-		"commits that do not build, passed over":  {broken, [][2]int{{16, 17}}, true, 0, ""},
-		"a range around those that do not build":  {around, [][2]int{{15, 19}}, true, 0, ""},
+		"two commits":                             {levels(30, map[int]float64{8: 106, 22: 112}), [][2]int{{7, 8}, {21, 22}}, false, cli.ExitNoGo, ""},
+		"the only commit":                         {levels(2, map[int]float64{1: 110}), [][2]int{{0, 1}}, false, cli.ExitNoGo, ""},
+		"commits that do not build, passed over":  {broken, [][2]int{{16, 17}}, true, cli.ExitNoGo, ""},
+		"a range around those that do not build":  {around, [][2]int{{15, 19}}, true, cli.ExitNoGo, ""},
 		"that the ends do not differ":             {levels(8, nil), nil, false, cli.ExitInconclusive, "the ends do not differ"},
 		"that the first commit does not build":    {levels(8, map[int]float64{0: 0, 1: 100}), nil, true, cli.ExitInconclusive, "the first revision could not be measured"},
 		"that a program came and went, so no end": {levels(8, map[int]float64{3: 110, 5: 100}), nil, false, cli.ExitInconclusive, "the ends do not differ"},
@@ -167,7 +167,7 @@ func TestBisection_ResumesAfterInterrupt(t *testing.T) {
 		}
 	}
 	got, stderr, err := s.answer("--good", "v0", "--bad", "main")
-	if err != nil || len(got.Culprits) != 1 || got.Culprits[0].At != s.hash(17) || !strings.Contains(stderr, "resuming after 2 waves") {
+	if cli.ExitCode(err) != cli.ExitNoGo || len(got.Culprits) != 1 || got.Culprits[0].At != s.hash(17) || !strings.Contains(stderr, "resuming after 2 waves") {
 		t.Fatalf("%+v, %v\n%s", got, err, stderr)
 	}
 	if strings.Contains(stderr, "wave 2: ") {
@@ -176,7 +176,7 @@ func TestBisection_ResumesAfterInterrupt(t *testing.T) {
 
 	t.Run("and prints its answer when it has ended", func(t *testing.T) {
 		stdout, stderr, err := assay(t, s.args("--good", "v0", "--bad", "main")...)
-		if err != nil || strings.Contains(stderr, "wave ") || strings.Contains(stderr, "build ") {
+		if cli.ExitCode(err) != cli.ExitNoGo || strings.Contains(stderr, "wave ") || strings.Contains(stderr, "build ") {
 			t.Fatalf("%v\n%s", err, stderr)
 		}
 		for _, want := range []string{
@@ -203,7 +203,7 @@ func TestBisection_ForgedStateTouchesNoOtherFiles(t *testing.T) {
 	longForm(t, "")
 	s := newSearch(t, levels(2, map[int]float64{1: 110}))
 	ends := []string{"--good", "v0", "--bad", "main"}
-	if _, stderr, err := s.answer(ends...); err != nil {
+	if _, stderr, err := s.answer(ends...); cli.ExitCode(err) != cli.ExitNoGo {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
 	file := filepath.Join(s.state, "bisect.json")
@@ -282,7 +282,7 @@ func TestBisection_ListedRevisions(t *testing.T) {
 	}
 	stdout, stderr, err := assay(t, "bisect", filepath.Join("testdata", "series.yaml"), "--bin-dir", simulated, "--pin=false", "--state",
 		filepath.Join(t.TempDir(), "state"), "--good", revisions[0], "--bad", revisions[19], "--revisions", strings.Join(revisions, ","))
-	if err != nil || !strings.Contains(stdout, "culprit r13-108: latency.median") {
+	if cli.ExitCode(err) != cli.ExitNoGo || !strings.Contains(stdout, "culprit r13-108: latency.median") {
 		t.Errorf("%v\n%s\n%s", err, stdout, stderr)
 	}
 }
@@ -312,9 +312,9 @@ func TestBisection_LocatesChangeOfHistory(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot follow Suspected") || cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("a suspicion is located: %v", err)
 	}
-	h.must("", "--confirm")
+	h.alerts("", "--confirm")
 	stdout, stderr, err := search(book().ID[:6])
-	if err != nil || !strings.Contains(stdout, "culprit c-120") {
+	if cli.ExitCode(err) != cli.ExitNoGo || !strings.Contains(stdout, "culprit c-120") {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
 	if c := book(); c.State != change.Located || !slices.Equal(c.Culprits, []string{"c-120"}) ||
@@ -329,7 +329,7 @@ func TestBisection_LocatesChangeOfHistory(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "mine")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	where = []string{"-n", "bench", "--server", server}
-	if stdout, _, err = search(book().ID); err != nil || !strings.Contains(stdout, "culprit c-120") {
+	if stdout, _, err = search(book().ID); cli.ExitCode(err) != cli.ExitNoGo || !strings.Contains(stdout, "culprit c-120") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // exitTable is exitCodes in Markdown.
 func exitTable() string {
 	var out strings.Builder
-	out.WriteString("| exit code | `assay gate` | any other command |\n|--:|---|---|\n")
+	out.WriteString("| exit code | commands that judge | any other command |\n|--:|---|---|\n")
 	for _, row := range cli.ExitCodes {
-		fmt.Fprintf(&out, "| %d | %s | %s |\n", row.Code, row.Gate, row.Others)
+		fmt.Fprintf(&out, "| %d | %s | %s |\n", row.Code, row.Judging, row.Others)
 	}
 	return out.String()
 }
@@ -125,7 +125,7 @@ func TestRun_LocalExitCodeFollowsTable(t *testing.T) {
 	}{
 		"a Go is an answer":               {nil, cli.ExitDone},
 		"a NoGo is an answer":             {[]string{`"0.9"`, `"0.7"`}, cli.ExitDone},
-		"Inconclusive does not pass":      {[]string{`"0.9"`, `"0.8"`}, cli.ExitInconclusive},
+		"Inconclusive is an answer":       {[]string{`"0.9"`, `"0.8"`}, cli.ExitDone},
 		"a run that makes no sense fails": {[]string{"metric: latency", "metric: latncy"}, cli.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,6 +62,16 @@ func (h *localSeries) must(revision string, args ...string) (stdout string) {
 	return stdout
 }
 
+// alerts requires that a run prints an alert and exits as NoGo.
+func (h *localSeries) alerts(revision string, args ...string) (stdout string) {
+	h.t.Helper()
+	stdout, stderr, err := h.point(revision, args...)
+	if cli.ExitCode(err) != cli.ExitNoGo || !strings.Contains(err.Error(), "the verdict is NoGo: change ") {
+		h.t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
+	}
+	return stdout
+}
+
 func (h *localSeries) archive() *archive.Archive { return archive.Open(mustOpen(h.folder)) }
 
 // series returns the history of the one metric.
@@ -146,7 +156,7 @@ func TestSeries_SuspicionConfirmedAlertsOnce(t *testing.T) {
 	if !strings.Contains(stdout, "suspected: change ") || !strings.Contains(stdout, "confirm it on fresh blocks") {
 		t.Fatalf("a change of 20 %% raises no suspicion:\n%s", stdout)
 	}
-	stdout = h.must("", "--confirm")
+	stdout = h.alerts("", "--confirm")
 	if !strings.Contains(stdout, "confirmed: change ") || strings.Count(stdout, "ALERT: regression") != 1 {
 		t.Fatalf("the confirming run:\n%s", stdout)
 	}
@@ -158,6 +168,11 @@ func TestSeries_SuspicionConfirmedAlertsOnce(t *testing.T) {
 		t.Errorf("it is asked again:\n%s", stdout)
 	}
 	stdout = h.must("r3-120", "--confirm")
+	for _, arm := range []string{points.Predecessor, points.Anchor} {
+		if strings.Contains(stdout, "best: "+arm) || strings.Contains(stdout, "Go  "+arm) {
+			t.Errorf("arm %s is a candidate:\n%s", arm, stdout)
+		}
+	}
 	if strings.Contains(stdout, "suspected") || strings.Contains(stdout, "ALERT") {
 		t.Errorf("it is told again:\n%s", stdout)
 	}
@@ -168,7 +183,7 @@ func TestSeries_SuspicionConfirmedAlertsOnce(t *testing.T) {
 	}
 	id := book.Changes[0].ID
 	listed, _, err := assay(t, "changes", "--history", h.folder)
-	if err != nil || !strings.Contains(listed, id) || !strings.Contains(listed, "Confirmed") || !strings.Contains(listed, "worse") {
+	if cli.ExitCode(err) != cli.ExitNoGo || !strings.Contains(listed, id) || !strings.Contains(listed, "Confirmed") || !strings.Contains(listed, "worse") {
 		t.Errorf("%v\n%s", err, listed)
 	}
 	for _, step := range []struct {

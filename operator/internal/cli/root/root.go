@@ -93,7 +93,8 @@ func New() *cobra.Command {
 		Use:   "assay",
 		Short: "Benchmark verdicts you can trust",
 		Long: "assay runs an experiment, described by a BenchmarkRun, on a cluster or on this machine and reports its verdict.\n\n" +
-			cli.ExitHelp(false) + " assay gate exits 0 only for Go, and 4 for NoGo.\n\n" +
+			cli.ExitHelp(false) + " The exit code of commands that judge (" + cli.JudgingCommands + ") is that of the verdict: 0 only for Go, " +
+			"3 for one that is not decided, and 4 for NoGo.\n\n" +
 			"The cluster is selected as in kubectl: --kubeconfig, $KUBECONFIG or ~/.kube/config, and -n for the namespace. Terminal " +
 			"output is coloured unless NO_COLOR is set.",
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n" +

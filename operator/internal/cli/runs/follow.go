@@ -265,6 +265,7 @@ func (f *seriesRun) prepare(question *RunFile, point *points.Run, folder string)
 			local.Arms = append(local.Arms, name+"="+FillRevision(f.options.program, revision))
 		}
 	}
+	points.JudgeHead(&run.Spec)
 	here, err := PrepareLocal(question.WithRun(run), local, f.stderr)
 	if err != nil {
 		return nil, err
@@ -395,12 +396,15 @@ func (f *seriesRun) confirm(ctx context.Context) error {
 	if len(due) == 0 && f.form == "text" {
 		fmt.Fprintf(f.stdout, "series  %s: no confirming run is due\n", f.options.name)
 	}
+	var worst error
 	for i := range due {
-		if err := f.confirmOne(ctx, all, &due[i]); err != nil {
+		err := f.confirmOne(ctx, all, &due[i])
+		if err != nil && cli.ExitCode(err) != cli.ExitNoGo {
 			return err
 		}
+		worst = cmp.Or(worst, err) // The other suspicions are tested in any case.
 	}
-	return nil
+	return worst
 }
 
 // confirmOne measures both sides of a suspected change on fresh blocks and applies the policy.
@@ -479,7 +483,13 @@ func (f *seriesRun) judge(ctx context.Context, here *LocalRun, point *points.Run
 	if err != nil {
 		return fmt.Errorf("change %s: %w; the run is in %s", due.Change, err, here.Executor.Folder)
 	}
-	return f.printJudged(due, outcome, alerts, book)
+	if err := f.printJudged(due, outcome, alerts, book); err != nil {
+		return err
+	}
+	if len(alerts) == 0 {
+		return nil
+	}
+	return cli.VerdictError(assayv1alpha1.VerdictNoGo, fmt.Sprintf(": change %s: %s", due.Change, alerts[0].Why))
 }
 
 func (f *seriesRun) printJudged(due *watch.Confirm, outcome change.Outcome, alerts []change.Alert, book change.Book) error {

@@ -53,7 +53,7 @@ func NewRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			"With --series the run adds a point to a history. It measures --revision, its predecessor and the anchor of the series in the " +
 			"same blocks, and records their ratios. The file has one arm, head, with {revision} in a parameter; alternatively --programs " +
 			"names the program of a revision.\n\n" +
-			cli.ExitHelp(false),
+			cli.ExitHelp(false) + " With --series the exit code is 3 for a gap in the series, and 4 for a run that alerts.",
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n  assay run run.yaml --watch\n  assay run -f run.yaml " +
 			"--generate-name -o name\n" +
 			"  kubectl get benchmarkrun old -o yaml | assay run -f - --name new",
@@ -198,14 +198,13 @@ func PrepareLocal(question *RunFile, options LocalOptions, log io.Writer) (*Loca
 	}, nil
 }
 
-// PrintResult prints the analysis, with summary below the verdict, and the paths of report and ledger. The error carries the exit code of
-// the verdict.
+// PrintResult prints the analysis, with summary below the verdict, and the paths of report and ledger.
 func (r *LocalRun) PrintResult(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
 	done, err := cli.PrintStructured(stdout, form, result)
 	if !done {
 		err = r.printFound(result, summary, stdout)
 	}
-	return errors.Join(err, cli.VerdictError(assayv1alpha1.Verdict(result.Verdict), len(r.Experiment.Plan.Gates) > 0))
+	return err
 }
 
 // printFound prints the analysis for people.

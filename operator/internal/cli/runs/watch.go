@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -31,7 +32,7 @@ func NewWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Short: "Follow a run until it ends, then print its verdict",
 		Long: "Follow a run until it ends. A line is printed on every change of phase, progress or wait reason, and at the end the verdict, " +
 			"gates, warnings and URLs of ledger and report. With -o json the run is printed as one line of JSON on every change.\n\n" +
-			cli.ExitHelp(false) + " To fail a pipeline on NoGo use assay gate.",
+			cli.ExitHelp(false) + " To end a pipeline with the verdict use assay gate.",
 		Example:           "  assay watch my-run\n  assay watch my-run -o json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cli.CompleteRuns(flags, 1),
@@ -55,19 +56,33 @@ func watchToTheEnd(ctx context.Context, cluster *cli.Cluster, name, form string,
 	if form != "json" {
 		progress.Summary(out, run)
 	}
-	if err := RunFailure(run); err != nil {
-		return err
-	}
-	return cli.VerdictError(run.Status.Verdict, len(run.Spec.Gates) > 0)
+	return RunFailure(run)
 }
 
-// RunFailure returns the reason of a failed run as an error, or nil.
+// RunFailure returns the reason of a run that ended without an analysis as an error, or nil. A broken setup has an analysis and a verdict.
 func RunFailure(run *assayv1alpha1.BenchmarkRun) error {
-	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed)
-	if condition == nil || condition.Status != "True" {
+	condition := failure(run)
+	if condition == nil || condition.Reason == assayv1alpha1.ReasonSetupBroken {
 		return nil
 	}
 	return fmt.Errorf("BenchmarkRun %s/%s failed: %s: %s", run.Namespace, run.Name, condition.Reason, report.Printable(condition.Message))
+}
+
+// BrokenSetup returns the cause of a broken setup, or "".
+func BrokenSetup(run *assayv1alpha1.BenchmarkRun) string {
+	if condition := failure(run); condition != nil && condition.Reason == assayv1alpha1.ReasonSetupBroken {
+		return condition.Message
+	}
+	return ""
+}
+
+// failure returns the condition Failed if it is True, or nil.
+func failure(run *assayv1alpha1.BenchmarkRun) *metav1.Condition {
+	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return condition
 }
 
 // printJSONLines returns a function that prints the run as a line of JSON if it has changed.
