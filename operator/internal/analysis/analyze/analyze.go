@@ -31,8 +31,8 @@ func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *a
 
 		Arms: estimate.Arms(d, parity), Ratios: ratios, Phases: estimate.Phases(d, parity),
 
-		Verdict: judged.Verdict, SetupBroken: judged.SetupBroken, Screened: judged.Screened, Gates: judged.Gates, Screening: judged.Screening, Controls: judged.Controls,
-		Candidates: judged.Candidates, ValidBlocks: judged.ValidBlocks, ConfirmBlocks: judged.ConfirmBlocks,
+		Verdict: judged.Verdict, SetupBroken: judged.SetupBroken, Screened: judged.Screened, Gates: judged.Gates, Screening: judged.Screening,
+		Controls: judged.Controls, Candidates: judged.Candidates, ValidBlocks: judged.ValidBlocks, ConfirmBlocks: judged.ConfirmBlocks,
 		RelativeHalfWidth: judged.RelativeHalfWidth, Doubts: judged.Doubts, Search: judged.Search, Predicted: judged.Predicted,
 
 		CutBlocks: explained.CutBlocks, ConfirmCutBlocks: explained.ConfirmCutBlocks, Unrun: explained.Unrun, LostTurns: explained.LostTurns,

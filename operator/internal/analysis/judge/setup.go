@@ -58,8 +58,13 @@ func (f *Findings) invalidate(why string) {
 	f.SetupBroken, f.Verdict, f.Screened = why, experiment.VerdictInvalid, ""
 	f.Candidates = slices.Clone(f.Candidates)
 	for i := range f.Candidates {
-		if candidate := &f.Candidates[i]; candidate.Verdict != "" {
-			candidate.Verdict, candidate.Reason = experiment.VerdictInvalid, "the setup is broken: "+why
+		candidate, reason := &f.Candidates[i], "the setup is broken: "+why
+		switch candidate.Verdict {
+		case "":
+		case experiment.VerdictInvalid:
+			candidate.Reason = reason + "; " + candidate.Reason // A difference between the arms' reports, for example.
+		default:
+			candidate.Verdict, candidate.Reason = experiment.VerdictInvalid, reason
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// judgeCandidates gives every candidate that a Blocking gate applies to its verdict. incomplete describes a baseline that does not complete,
-// beside which no candidate is NoGo.
+// judgeCandidates gives every candidate that a Blocking gate applies to its verdict. incomplete describes a baseline that does not
+// complete, beside which no candidate is NoGo.
 func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, parity *selection.Parity, incomplete string,
 ) []analysis.Candidate {
 	byFigures := judgedByFigures(gates)
@@ -23,9 +23,10 @@ func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, pa
 			if gate.Candidate != name || gate.Severity != experiment.Blocking {
 				continue
 			}
-			// The implicit completion gate does not count here, otherwise a run without gates would have a verdict. Neither does one for all
-			// arms beside gates on figures or outputs of other arms, otherwise an arm that is measured for comparison would be a candidate.
-			if gate.Op != experiment.Completes || named(exp, gate.Gate, name) || named(exp, gate.Gate, "") && (byFigures[name] || len(byFigures) == 0) {
+			// The implicit completion gate does not count here, otherwise a run without gates would have a verdict. Neither does one for
+			// all arms beside gates on figures or outputs of other arms, otherwise an arm for comparison would be a candidate.
+			general := byFigures[name] || len(byFigures) == 0
+			if gate.Op != experiment.Completes || named(exp, gate.Gate, name) || general && named(exp, gate.Gate, "") {
 				blocking++
 			}
 			byOutcome[gate.Outcome] = append(byOutcome[gate.Outcome], gate)

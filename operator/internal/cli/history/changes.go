@@ -48,7 +48,8 @@ func NewChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 			"series. --every reports series without recent points.\n\n" +
 			"A regression that no person has decided fails the command, and so does an alert without an acknowledgement.\n\n" +
 			"With a prefix of its name it shows one change in any state. --format github writes Markdown for a comment " +
-			"on a pull request or an issue; --site is the address of the pages of assay site for its links.\n\n" + PlaceHelp + "\n\n" + cli.ExitHelp(true),
+			"on a pull request or an issue; --site is the address of the pages of assay site for its links.\n\n" +
+			PlaceHelp + "\n\n" + cli.ExitHelp(true),
 		Example: "  assay changes\n  assay changes --all -o json\n" +
 			"  assay changes 3f2a9c --format github --site https://bench.example.org\n" +
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums'",

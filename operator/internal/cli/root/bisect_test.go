@@ -167,7 +167,8 @@ func TestBisection_ResumesAfterInterrupt(t *testing.T) {
 		}
 	}
 	got, stderr, err := s.answer("--good", "v0", "--bad", "main")
-	if cli.ExitCode(err) != cli.ExitNoGo || len(got.Culprits) != 1 || got.Culprits[0].At != s.hash(17) || !strings.Contains(stderr, "resuming after 2 waves") {
+	if cli.ExitCode(err) != cli.ExitNoGo || len(got.Culprits) != 1 || got.Culprits[0].At != s.hash(17) ||
+		!strings.Contains(stderr, "resuming after 2 waves") {
 		t.Fatalf("%+v, %v\n%s", got, err, stderr)
 	}
 	if strings.Contains(stderr, "wave 2: ") {

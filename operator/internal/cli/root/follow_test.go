@@ -183,7 +183,8 @@ func TestSeries_SuspicionConfirmedAlertsOnce(t *testing.T) {
 	}
 	id := book.Changes[0].ID
 	listed, _, err := assay(t, "changes", "--history", h.folder)
-	if cli.ExitCode(err) != cli.ExitNoGo || !strings.Contains(listed, id) || !strings.Contains(listed, "Confirmed") || !strings.Contains(listed, "worse") {
+	if cli.ExitCode(err) != cli.ExitNoGo || !strings.Contains(listed, id) || !strings.Contains(listed, "Confirmed") ||
+		!strings.Contains(listed, "worse") {
 		t.Errorf("%v\n%s", err, listed)
 	}
 	for _, step := range []struct {
