@@ -22,6 +22,8 @@ type Question struct {
 	// Names of the arms, as many as commands.
 	Names   []string
 	Figures Figures
+	// Benchmarks are the names in the output of each command, where they differ; nil if Figures.Benchmark is that of all.
+	Benchmarks []string
 	// Requirements are the gates, as of --require; without any it is asked whether a candidate is faster.
 	Requirements []string
 	Blocks       int
@@ -50,13 +52,25 @@ func (q *Question) BenchmarkRun() (*assayv1alpha1.BenchmarkRun, error) {
 	case n > mostCandidates+1:
 		return nil, fmt.Errorf("%d commands: at most %d can be compared in one run", n, mostCandidates+1)
 	}
-	if err := q.Figures.check(); err != nil {
+	figures := q.Figures
+	if len(q.Benchmarks) > 0 {
+		if len(q.Benchmarks) != len(q.Commands) {
+			return nil, fmt.Errorf("--benchmark: %d names for %d commands: give one for all, or one for each, the baseline's first",
+				len(q.Benchmarks), len(q.Commands))
+		}
+		figures.Benchmark = "$(" + benchmarkParameter + ")"
+	}
+	if err := figures.check(); err != nil {
 		return nil, err
 	}
 	commands := make([][]string, len(q.Commands))
 	for i, command := range q.Commands {
 		commands[i] = command
-		if usual := q.Figures.format().Arguments(q.Figures.Benchmark); len(command) == 1 {
+		benchmark := q.Figures.Benchmark
+		if len(q.Benchmarks) > 0 {
+			benchmark = q.Benchmarks[i]
+		}
+		if usual := figures.format().Arguments(benchmark); len(command) == 1 {
 			commands[i] = append([]string{command[0]}, usual...)
 		}
 	}
@@ -66,6 +80,14 @@ func (q *Question) BenchmarkRun() (*assayv1alpha1.BenchmarkRun, error) {
 	command, values, parameters, err := template(commands)
 	if err != nil {
 		return nil, err
+	}
+	if len(q.Benchmarks) > 0 {
+		parameters = append(parameters, assayv1alpha1.Parameter{
+			Name: benchmarkParameter, Type: assayv1alpha1.StringParameter, Argument: "None",
+		})
+		for i, name := range q.Benchmarks {
+			values[i][benchmarkParameter] = name
+		}
 	}
 	run := &assayv1alpha1.BenchmarkRun{
 		TypeMeta:   metav1.TypeMeta{APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkRun"},
@@ -77,7 +99,7 @@ func (q *Question) BenchmarkRun() (*assayv1alpha1.BenchmarkRun, error) {
 		Output:       assayv1alpha1.Output{Format: q.Figures.Format, Path: q.Figures.Path},
 		TrialTimeout: metav1.Duration{Duration: q.Budget},
 	}
-	if metric := q.Figures.metric(); metric != nil {
+	if metric := figures.metric(); metric != nil {
 		spec.Template.Metrics = []assayv1alpha1.Metric{*metric}
 	}
 	if q.Figures.Format == assayv1alpha1.CriterionOutput && q.Figures.Path == "" {
@@ -101,6 +123,9 @@ func (q *Question) BenchmarkRun() (*assayv1alpha1.BenchmarkRun, error) {
 	spec.Gates, err = q.gates()
 	return run, err
 }
+
+// benchmarkParameter has the name of each command's benchmark.
+const benchmarkParameter = "benchmark"
 
 // checkNames reports names that arms cannot have. That they differ is checked with the run.
 func (q *Question) checkNames() error {

@@ -100,3 +100,40 @@ func TestQuestion_EveryFormatFreezesOrIsRejected(t *testing.T) {
 		}
 	}
 }
+
+// Commands whose benchmarks have different names are compared if each name is given.
+func TestBenchmarkRun_BenchmarksOfEachCommand(t *testing.T) {
+	question := Question{
+		Commands: [][]string{{"/old.test"}, {"/new.test"}}, Names: []string{"old", "new"}, Blocks: 10, CPUs: 1, Budget: time.Minute,
+		Figures: Figures{Format: assayv1alpha1.GoBenchOutput}, Benchmarks: []string{"BenchmarkOld", "BenchmarkNew/8"},
+		OnViolation: assayv1alpha1.ViolationWarn,
+	}
+	run, err := question.BenchmarkRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exp, err := experiment.Freeze(record.Run{Namespace: "n", Name: "bench", UID: "0d9f5c1e-6a57-4b6e-8d8f-3f6f2a9b7c10"}, run.Spec,
+		*run.Spec.Template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from := exp.Plan.Workload.Output.Metrics[0].Benchmark; from != "$(benchmark)" {
+		t.Errorf("from.benchmark is %q", from)
+	}
+	for i, want := range []string{"BenchmarkOld", "BenchmarkNew/8"} {
+		cell := exp.Cells[i]
+		argv := strings.Join(cell.Argv, " ")
+		filter := "-test.bench=^" + strings.ReplaceAll(want, "/", "$/^") + "$ "
+		if cell.Parameters["benchmark"] != want || !strings.Contains(argv, filter) || strings.Contains(argv, "--benchmark") {
+			t.Errorf("cell %d: %v, %s", i, cell.Parameters, argv)
+		}
+	}
+	question.Benchmarks = append(question.Benchmarks, "BenchmarkMore")
+	if _, err := question.BenchmarkRun(); err == nil || !strings.Contains(err.Error(), "3 names for 2 commands") {
+		t.Errorf("got %v", err)
+	}
+	question.Benchmarks, question.Figures.Format = question.Benchmarks[:2], assayv1alpha1.NoOutput
+	if _, err := question.BenchmarkRun(); err == nil || !strings.Contains(err.Error(), "--format") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -25,6 +25,9 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate s
 		certain = ", not certain: " + why
 	}
 	text := comparison(exp, asked, candidate) + certain
+	if asked.Estimate == nil && asked.Message != "" {
+		text = fmt.Sprintf("%s has no comparison of %s: %s", quoteDigits(candidate), cmp.Or(people[asked.Metric], asked.Metric), asked.Message)
+	}
 	said := []string{asked.Metric}
 	var beside []string
 	for i := range result.Ratios {

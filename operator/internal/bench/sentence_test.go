@@ -61,6 +61,11 @@ func TestSentence_ConfidenceFollowsVerdict(t *testing.T) {
 		change func(*analysis.Analysis)
 		says   string
 	}{
+		"a gate without an estimate gives its reason": {gate: faster, change: func(a *analysis.Analysis) {
+			for i := range a.Gates {
+				a.Gates[i].Estimate, a.Gates[i].Message = nil, "the benchmark of metric latency is another"
+			}
+		}, says: "fused-m4r has no comparison of latency: the benchmark of metric latency is another"},
 		"a gate that holds":                                 {gate: faster, says: " (latency), 99.5 % confidence"},
 		"the candidate alone shares its CPUs":               {gate: faster, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
 		"the same without a gate that compares it":          {gate: required, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},

@@ -30,6 +30,7 @@ import (
 type benchOptions struct {
 	runs.LocalOptions
 	names, candidates, require []string
+	benchmarks                 []string
 	baseline, format, noise    string
 	save                       string
 	shell                      bool
@@ -82,8 +83,8 @@ func NewBenchCommand() *cobra.Command {
 		"is a multiple of the baseline; may be repeated (default: faster than the baseline)")
 	flags.StringVar(&options.format, "format", string(assayv1alpha1.NoOutput),
 		"output format of the commands: Go, "+strings.Join(bench.FormatNames(), ", "))
-	flags.StringVar(&options.figures.Benchmark, "benchmark", "",
-		"with --format: name of the benchmark in the output (default: the only one)")
+	flags.StringArrayVar(&options.benchmarks, "benchmark", nil,
+		"with --format: name of the benchmark in the output; repeated, that of each command, baseline first (default: the only one)")
 	flags.StringVar(&options.figures.Metric, "metric", "",
 		"with --format: metric in the output, such as allocs/op (default: the time of the format)")
 	flags.BoolVar(&options.figures.HigherIsBetter, "higher-is-better", false, "with --format: higher values of the metric are better")
@@ -184,6 +185,9 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 	}
 	if question.Figures.Format, err = bench.ParseFormat(o.format); err != nil {
 		return nil, err
+	}
+	if question.Benchmarks = o.benchmarks; len(o.benchmarks) == 1 {
+		question.Figures.Benchmark, question.Benchmarks = o.benchmarks[0], nil
 	}
 	var typed [][]string
 	for _, line := range lines {
