@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
         for name in ["standard output", "group/benchmark/new/sample.json"] {
             let sources = [Source { name: name.to_owned(), bytes: bytes.to_vec() }];
             for metrics in [None, Some(vec![time.clone()])] {
-                let output = Output { format, path: None, metrics };
+                let output = Output { format, path: None, metrics, csv: None, json: None };
                 if let Ok(result) = convert(&output, &sources) {
                     result.check().expect("adapter results are valid");
                 }

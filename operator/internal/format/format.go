@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/theory/jsonpath"
 )
 
 // Formats without a tool.
@@ -21,6 +23,10 @@ type Format struct {
 	Name string
 	// NoUsualField: metrics must name the field, because no figure of the tool is the usual one.
 	NoUsualField bool
+	// ByPath: a path selects figures, which have neither names nor a usual one.
+	ByPath bool
+	// NoUnits: the output does not state units, so that metrics of times and sizes must name them.
+	NoUnits bool
 	// UsualRate is the unit of the usual figure if it is a rate; empty for a time.
 	UsualRate string
 	// fields are those of which the tool reports every sample; the empty name is the usual field. Nil means all fields and an empty list
@@ -33,8 +39,9 @@ type Format struct {
 	arguments func(benchmark string) []string
 }
 
-// From selects a figure in the output of a tool. Empty Benchmark and Field are the only benchmark and the usual field.
-type From struct{ Benchmark, Field string }
+// From selects a figure in the output of a tool. Empty Benchmark and Field are the only benchmark and the usual field. Path is the JSONPath
+// of a figure in a document.
+type From struct{ Benchmark, Field, Path string }
 
 // formats lists all formats, in the order of the schema.
 var formats = []Format{
@@ -78,7 +85,23 @@ var formats = []Format{
 	{Name: "Catch2", fields: []string{}, arguments: func(string) []string {
 		return []string{"--reporter", "xml", "--benchmark-samples", "50", "--benchmark-warmup-time", "20"}
 	}},
-	{Name: "CSV", NoUsualField: true, isTime: never},
+	{Name: "Iperf3", fields: []string{}, NoUsualField: true, isTime: func(field string) bool { return strings.HasSuffix(field, "_ms") }},
+	{Name: "Pgbench", fields: []string{}, UsualRate: "transactions/s", isTime: func(field string) bool {
+		return strings.HasPrefix(field, "latency ") || field == "initial connection time" || strings.HasPrefix(field, "rate limit ")
+	}},
+	{Name: "Vegeta", fields: []string{}, isTime: func(field string) bool { return field == "" || strings.HasPrefix(field, "latencies.") }},
+	{Name: "Oha", fields: []string{}, UsualRate: "requests/s", isTime: func(field string) bool {
+		begins := func(prefix string) bool { return strings.HasPrefix(field, prefix) }
+		return slices.Contains([]string{"summary.total", "summary.average", "summary.fastest", "summary.slowest"}, field) ||
+			slices.ContainsFunc([]string{"latencyPercentiles", "firstBytePercentiles", "details.", "metrics.latency_ms."}, begins)
+	}},
+	// The metric is the benchmark, whose name says whether it is a time.
+	{Name: "AIPerf", fields: []string{}, isTime: never},
+	{Name: "JSON", ByPath: true, NoUnits: true, isTime: never, samples: func(from From) bool {
+		single, err := SingleValue(from.Path)
+		return err == nil && !single
+	}},
+	{Name: "CSV", NoUsualField: true, NoUnits: true, isTime: never},
 	{Name: None},
 }
 
@@ -87,6 +110,15 @@ var times = []string{
 	"", "ns/op", "sample", "real_time", "cpu_time", "times", "data", "mean", "median", "slope", "std_dev", "median_abs_dev", "stddev", "min",
 	"max", "user", "system", "iqr", "q1", "q3", "score", "score.mean", "OriginalValues", "Mean", "Median", "Min", "Max", "P95", "fastest",
 	"slowest",
+}
+
+// SingleValue reports whether a JSONPath selects one value at most, by names and indices only. The error is that of an invalid path.
+func SingleValue(path string) (bool, error) {
+	parsed, err := jsonpath.Parse(path)
+	if err != nil {
+		return false, err
+	}
+	return parsed.Query().Singular() != nil, nil
 }
 
 func never(string) bool { return false }

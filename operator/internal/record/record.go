@@ -218,6 +218,16 @@ type Metric struct {
 	Samples   []float64  `json:"samples,omitempty"`
 	Value     *float64   `json:"value,omitempty"`
 	Histogram *Histogram `json:"histogram,omitempty"`
+	// Bin is the width of the histogram bins from which a tool took the value or the samples, relative to them; 0 for none.
+	Bin float64 `json:"bin,omitempty"`
+}
+
+// Numbers returns the value of a metric with one, and nil of others.
+func (m *Metric) Numbers() []float64 {
+	if m.Value == nil {
+		return nil
+	}
+	return []float64{*m.Value}
 }
 
 // Histogram is an HdrHistogram in its V2 compressed form; Scale is the metric's unit per recorded integer.

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use roxmltree::{Document, Node};
 
 use crate::fault::{Fault, quoted};
-use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
+use crate::json::ONE_REPORT;
+use crate::report::{Benchmark, Field, Reading, Report, Whole, joined, one_more};
 use crate::source::{Lines, Source};
 use crate::text;
 
@@ -26,6 +27,10 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let text = std::str::from_utf8(&source.bytes)
         .map_err(|error| Fault::whole(&source.name, format!("invalid UTF-8 at byte {}", error.valid_up_to())))?;
     let asks = "run with --reporter xml and check that the output is complete";
+    if let Some((at, _)) = text.match_indices("<?xml ").nth(1) {
+        let line = Lines::new(&source.bytes).of(at);
+        return Err(Fault::at_line(&source.name, line, format!("a second document begins here; {ONE_REPORT}")));
+    }
     if let Some((at, problem)) = strange(text) {
         let line = Lines::new(&source.bytes).of(at);
         return Err(Fault::at_line(&source.name, line, format!("{problem}, which Catch2 does not write; {asks}")));
@@ -50,14 +55,12 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         return Err(Fault { field: place(failed), ..Fault::at_line(&source.name, line(failed), problem) });
     }
     let mut report = Report {
-        tool: "catch2",
         version: root.attribute("catch2-version").map(str::to_owned),
         build: BTreeMap::from([("program".to_owned(), root.attribute("name").unwrap_or_default().to_owned())]),
-        source: source.name.clone(),
         usual_field: Some("mean"),
         if_none: "no BENCHMARK ran: does the test specification match, and is a version 2 compiled with \
                   CATCH_CONFIG_ENABLE_BENCHMARKING?",
-        ..Report::default()
+        ..Report::new("catch2", source, Whole::Document)
     };
     let mut lines = Lines::new(&source.bytes);
     for node in root.descendants().filter(|node| node.has_tag_name("BenchmarkResults")) {

@@ -10,13 +10,14 @@ use serde_json::Value;
 
 use crate::fault::{Fault, quoted};
 use crate::json;
-use crate::report::{Benchmark, Field, Reading, Report};
+use crate::report::{Benchmark, Field, Reading, Report, Whole};
 use crate::source::Source;
 
 /// Files of a measurement to read.
 const FILES: [&str; 3] = ["benchmark.json", "estimates.json", "sample.json"];
-/// Unit of times in the folder, unless the benchmark measures a quantity other than time.
-const NANOSECONDS: Option<&str> = Some("ns");
+/// Unit of measurements in the folder. Criterion does not write it: nanoseconds for its own clock, and anything for
+/// another `Measurement` of the program.
+const UNSAID: Option<&str> = None;
 
 /// Splits `group/id/new/sample.json` into `group/id/new` and `sample.json`; None for files that are not read.
 pub(crate) fn file(name: &str) -> Option<(&str, &str)> {
@@ -33,12 +34,11 @@ pub(crate) fn folder(sources: &[Source]) -> Result<Report, Fault> {
     }
     let benchmarks = measurements.iter().map(|(folder, files)| measurement(folder, files)).collect::<Result<_, _>>()?;
     Ok(Report {
-        tool: "criterion",
         source: "Criterion's folder".into(),
         benchmarks,
         usual_field: Some("sample"),
         if_none: "no subfolder has new/benchmark.json; check that it is the folder in CRITERION_HOME",
-        ..Report::default()
+        ..Report::new("criterion", &sources[0], Whole::Document)
     })
 }
 
@@ -53,7 +53,7 @@ fn measurement(folder: &str, files: &BTreeMap<&str, &Source>) -> Result<Benchmar
         if source.bytes.trim_ascii().is_empty() {
             return Err(Fault::whole(&source.name, "is empty: Criterion did not finish this benchmark"));
         }
-        json::parse(source)
+        json::parse(source, json::ONE_REPORT)
     };
     let about = document("benchmark.json")?;
     let name = json::text(files["benchmark.json"], &about, "", "full_id")?.to_owned();
@@ -75,7 +75,7 @@ fn measurement(folder: &str, files: &BTreeMap<&str, &Source>) -> Result<Benchmar
         fields.push(Field::of(&name, Some(unit), rates));
     }
     let iterations = times.as_ref().ok().map(|(iterations, _)| *iterations);
-    fields.insert(0, Field::of("sample", NANOSECONDS, times.map(|(_, times)| Reading::Samples(times))));
+    fields.insert(0, Field::of("sample", UNSAID, times.map(|(_, times)| Reading::Samples(times))));
     for statistic in ["mean", "median", "slope", "std_dev", "median_abs_dev"] {
         let reading = match estimates.get(statistic) {
             None | Some(Value::Null) => continue,
@@ -84,7 +84,7 @@ fn measurement(folder: &str, files: &BTreeMap<&str, &Source>) -> Result<Benchmar
                 None => Err("point_estimate is missing".into()),
             },
         };
-        fields.push(Field::of(statistic, NANOSECONDS, reading));
+        fields.push(Field::of(statistic, UNSAID, reading));
     }
     Ok(Benchmark { name, place: folder.to_owned(), fields, iterations, ..Benchmark::default() })
 }
@@ -131,13 +131,13 @@ fn throughputs(about: &Value) -> Vec<(&'static str, f64)> {
 
 pub(crate) fn text(source: &Source) -> Result<Report, Fault> {
     let text = String::from_utf8_lossy(&source.bytes);
+    // A line is a benchmark with all its figures.
+    let whole = Whole::Lines { last: "the end of its last line", ended: text.ends_with('\n'), again: None };
     let mut report = Report {
-        tool: "criterion",
-        source: source.name.clone(),
         usual_field: Some("median"),
         if_none: "no line reads test NAME ... bench: N ns/iter; run with --bench --output-format bencher and a pattern \
                   that matches",
-        ..Report::default()
+        ..Report::new("criterion", source, whole)
     };
     for (i, line) in text.lines().enumerate() {
         let number = i + 1;

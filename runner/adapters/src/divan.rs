@@ -5,7 +5,7 @@
 //! Every table ends with an empty line.
 
 use crate::fault::{Fault, quoted};
-use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
+use crate::report::{Benchmark, Field, Reading, Report, Whole, joined, one_more};
 use crate::source::Source;
 use crate::text;
 
@@ -46,12 +46,10 @@ struct Table {
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let text = String::from_utf8_lossy(&source.bytes);
     let mut report = Report {
-        tool: "divan",
-        source: source.name.clone(),
         usual_field: Some("median"),
         if_none: "no table with the columns fastest, slowest, median and mean; run with --bench and a filter that \
                   matches",
-        ..Report::default()
+        ..Report::new("divan", source, Whole::Document)
     };
     let mut table: Option<Table> = None;
     let mut last = 0;
@@ -131,7 +129,7 @@ fn row(table: &mut Table, cells: &[&str; COLUMNS.len()], number: usize, report: 
                 aliases: vec![alias],
                 place: format!("line {number}"),
                 fields: fields.collect(),
-                iterations: Some(text::number(cells[COLUMNS.len() - 1].trim())?),
+                iterations: text::number(cells[COLUMNS.len() - 1].trim()).ok(),
             });
         }
     }
@@ -190,5 +188,5 @@ fn time(name: &str, figure: &str) -> Field {
         "d" => ("h", 24.0),
         _ => return Field::of(name, None, Err(format!("found {}, not a time", quoted(figure)))),
     };
-    Field::of(name, Some(unit), text::summary(number, times))
+    Field::of(name, Some(unit), text::time(number, times))
 }

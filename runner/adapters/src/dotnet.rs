@@ -7,24 +7,22 @@ use serde_json::Value;
 
 use crate::fault::{Fault, quoted};
 use crate::json;
-use crate::report::{Benchmark, Field, Report};
+use crate::report::{Benchmark, Field, Report, Whole};
 use crate::source::Source;
 
 /// Statistics with a unit of time.
 const TIMES: [&str; 8] = ["Mean", "Median", "Min", "Max", "Q1", "Q3", "StandardDeviation", "StandardError"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source)?;
+    let document = json::parse(source, json::ONE_REPORT)?;
     let entries = json::list(source, &document, "Benchmarks", "write it with a JSON exporter of BenchmarkDotNet")?;
     let host = document.get("HostEnvironmentInfo").unwrap_or(&Value::Null);
     let mut report = Report {
-        tool: "benchmarkdotnet",
         version: host.get("BenchmarkDotNetVersion").and_then(Value::as_str).map(str::to_owned),
         build: json::texts(host, &["RuntimeVersion", "Architecture", "Configuration"]),
-        source: source.name.clone(),
         usual_field: Some("OriginalValues"),
         if_none: "Benchmarks is empty; check --filter",
-        ..Report::default()
+        ..Report::new("benchmarkdotnet", source, Whole::Document)
     };
     for (i, entry) in entries.iter().enumerate() {
         let place = format!("Benchmarks[{i}]");

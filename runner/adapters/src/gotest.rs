@@ -1,14 +1,15 @@
 //! Output of `go test -bench`, as text or, with `-json`, as events.
 //!
 //! A line has a benchmark's name, its iterations and pairs of a figure and a unit. With `-count` a name occurs several
-//! times, and each line is a sample. The name ends with `-GOMAXPROCS` unless that is 1.
+//! times, and each line is a sample. The name ends with `-GOMAXPROCS` unless that is 1. A line `PASS` ends the report of a
+//! package.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::fault::{Fault, quoted};
-use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
+use crate::report::{Benchmark, Field, Reading, Report, Whole, joined, one_more};
 use crate::source::Source;
 
 /// Configuration keys that are recorded.
@@ -24,16 +25,19 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let mut packages = vec![""; reader.packages.len()];
     reader.packages.iter().for_each(|(name, &number)| packages[number] = name);
     let benchmarks = reader.found.into_iter().map(|found| found.benchmark(&packages)).collect();
-    Ok(Report {
-        tool: "go test -bench",
+    let last = "PASS, which go test prints below the benchmarks of a package";
+    let whole = Whole::Lines { last, ended: reader.open.is_empty(), again: reader.again };
+    let mut report = Report {
         build: reader.build,
-        source: source.name.clone(),
         benchmarks,
         usual_field: Some("ns/op"),
         if_none: "no line begins with Benchmark and has figures; check the pattern of -test.bench",
         without: reader.without,
-        ..Report::default()
-    })
+        ..Report::new("go test -bench", source, whole)
+    };
+    // Benchmarks of the same name in several packages get the names of their packages.
+    report.distinguish();
+    Ok(report)
 }
 
 /// One line of a package's output.
@@ -129,6 +133,12 @@ struct Reader<'a> {
     at: BTreeMap<(usize, String), usize>,
     build: BTreeMap<String, String>,
     without: BTreeMap<String, String>,
+    /// Packages with figures and without PASS below them.
+    open: BTreeSet<usize>,
+    /// Packages with PASS below their figures.
+    ended: BTreeSet<usize>,
+    /// Line at which a package's second report begins.
+    again: Option<usize>,
 }
 
 /// The lines of one benchmark.
@@ -150,12 +160,20 @@ impl Reader<'_> {
         *self.packages.entry(name.to_owned()).or_insert(next)
     }
 
+    /// Notes a line of a package whose report has ended.
+    fn begins_again(&mut self, package: usize, line: usize) {
+        if self.ended.contains(&package) {
+            self.again.get_or_insert(line);
+        }
+    }
+
     fn line(&mut self, line: &Line, package: &mut usize) -> Result<(), Fault> {
         let (text, source) = (line.text, self.source);
         let fault = |problem: String| Fault::at_line(source, line.number, problem);
         if let Some((key, value)) = text.split_once(": ") {
             if key == "pkg" {
                 *package = self.package(value);
+                self.begins_again(*package, line.number);
             } else if KEYS.contains(&key) {
                 self.build.insert(key.into(), value.trim().into());
             }
@@ -169,6 +187,9 @@ impl Reader<'_> {
         if failed {
             let reports = quoted(trimmed);
             return Err(fault(format!("go test reports {reports}, so that its figures are invalid; fix the failure")));
+        }
+        if text == "PASS" && self.open.remove(package) {
+            self.ended.insert(*package);
         }
         if let Some(name) = trimmed.strip_prefix("--- SKIP: ") {
             let name = name.split_whitespace().next().unwrap_or_default();
@@ -196,6 +217,8 @@ impl Reader<'_> {
             let found = quoted(text);
             return Err(fault(format!("{found} should have pairs of a figure and a unit after the iterations")));
         }
+        self.begins_again(*package, line.number);
+        self.open.insert(*package);
         let next = self.found.len();
         let at = *self.at.entry((*package, name.to_owned())).or_insert(next);
         if at == next {
@@ -243,11 +266,12 @@ impl Found {
 
     fn benchmark(self, packages: &[&str]) -> Benchmark {
         let (package, bare) = (packages[self.package], bare(&self.name));
-        let mut aliases = vec![bare.to_owned()];
+        let mut aliases = Vec::new();
         if !package.is_empty() {
             aliases.push(joined(".", [package, self.name.as_str()]));
             aliases.push(joined(".", [package, bare]));
         }
+        aliases.push(bare.to_owned());
         let field = |(unit, samples): (String, Result<Vec<f64>, String>)| {
             Field::of(&unit, Some(&unit), samples.map(Reading::Samples))
         };

@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use crate::fault::{Fault, quoted};
 use crate::json;
-use crate::report::{Benchmark, Field, Report};
+use crate::report::{Benchmark, Field, Reading, Report, Whole};
 use crate::source::Source;
 
 /// Statistics in seconds.
 const STATISTICS: [&str; 7] = ["mean", "stddev", "median", "user", "system", "min", "max"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source)?;
+    let document = json::parse(source, json::ONE_REPORT)?;
     let results = json::list(source, &document, "results", "write it with hyperfine --export-json")?;
     let mut benchmarks = Vec::new();
     for (i, result) in results.iter().enumerate() {
@@ -35,17 +35,21 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             }
         }
         if let Some(memory) = result.get("memory_usage_byte") {
-            fields.push(Field::of("memory_usage_byte", Some("By"), json::samples(memory)));
+            // Every process uses memory. Where the system does not report it, hyperfine writes 0.
+            let used = json::samples(memory).and_then(|samples| match &samples {
+                Reading::Samples(each) if each.contains(&0.0) => Err("0, so that it was not measured".to_owned()),
+                _ => Ok(samples),
+            });
+            fields.push(Field::of("memory_usage_byte", Some("By"), used));
         }
         benchmarks.push(Benchmark { name: name.into(), place, fields, ..Benchmark::default() });
     }
     Ok(Report {
-        tool: "hyperfine",
-        source: source.name.clone(),
         benchmarks,
         usual_field: Some("times"),
         if_none: "results is empty; give hyperfine a command",
-        ..Report::default()
+        if_twice: "give each command a unique --command-name",
+        ..Report::new("hyperfine", source, Whole::Document)
     })
 }
 

@@ -8,23 +8,24 @@ use serde_json::Value;
 
 use crate::fault::{Fault, quoted};
 use crate::json;
-use crate::report::{Benchmark, Field, Reading, Report, joined};
+use crate::report::{Benchmark, Field, Reading, Report, Whole, joined};
 use crate::select::MOST_SAMPLES;
 use crate::source::Source;
 
+/// Width of the bins of sample mode, relative to the value: they keep ten bits of it (JMH, SampleBuffer, PRECISION_BITS).
+const BIN: f64 = 1.0 / 512.0;
+
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source)?;
+    let document = json::parse(source, json::ONE_REPORT)?;
     let Value::Array(entries) = &document else {
         let problem = format!("found {}, not a list of benchmarks; write it with -rf json", json::found(&document));
         return Err(Fault::whole(&source.name, problem));
     };
     let mut report = Report {
-        tool: "jmh",
-        source: source.name.clone(),
         usual_field: Some("score"),
         if_none: "the list is empty; check for exceptions in JMH's output (or run with -foe true) and \
                   check the pattern",
-        ..Report::default()
+        ..Report::new("jmh", source, Whole::Document)
     };
     for (i, entry) in entries.iter().enumerate() {
         let place = format!("[{i}]");
@@ -68,7 +69,12 @@ fn metric(name: &str, figures: &Value) -> Vec<Field> {
         (None, Some(raw)) => histograms(raw, times).map_err(|problem| format!("rawDataHistogram{problem}")),
         (None, None) => Err("has no rawData; write it with -rf json".into()),
     };
-    let mut fields = vec![Field::of(name, unit, raw)];
+    // In sample mode JMH counts values in bins.
+    let binned = |field: Field| match figures.get("rawData") {
+        Some(_) => field,
+        None => field.binned(BIN),
+    };
+    let mut fields = vec![binned(Field::of(name, unit, raw))];
     let computed = |name: String, value: &Value| {
         let reading = json::number(value).map(|number| Reading::Summary(number * times));
         Field::of(&name, unit, reading)
@@ -77,7 +83,8 @@ fn metric(name: &str, figures: &Value) -> Vec<Field> {
         fields.push(computed(joined("", [name, ".mean"]), score));
     }
     if let Some(Value::Object(percentiles)) = figures.get("scorePercentiles") {
-        let percentile = |(p, value): (&String, &Value)| computed(joined("", [name, ".p(", p.as_str(), ")"]), value);
+        let name = |p: &str| joined("", [name, ".p(", p, ")"]);
+        let percentile = |(p, value): (&String, &Value)| binned(computed(name(p), value));
         fields.extend(percentiles.iter().map(percentile));
     }
     fields

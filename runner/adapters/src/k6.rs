@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::fault::Fault;
 use crate::json;
-use crate::report::{Benchmark, Field, Reading, Report};
+use crate::report::{Benchmark, Field, Reading, Report, Whole};
 use crate::source::Source;
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source)?;
+    let document = json::parse(source, json::ONE_REPORT)?;
     let mut benchmarks = Vec::new();
     match (document.get("metrics"), document.pointer("/results/metrics")) {
         (Some(Value::Object(metrics)), _) => {
@@ -49,11 +49,9 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     }
     all_failed(source, &benchmarks)?;
     Ok(Report {
-        tool: "k6",
-        source: source.name.clone(),
         benchmarks,
         if_none: "metrics is empty; the script must make a request",
-        ..Report::default()
+        ..Report::new("k6", source, Whole::Document)
     })
 }
 
@@ -62,6 +60,7 @@ fn benchmark(name: &str, place: &str, figures: &Map<String, Value>, contains: Op
     let per_second = unit.map(|unit| format!("{unit}/s"));
     // The value of a metric that counts how many observations met a condition is a ratio.
     let share = figures.contains_key("passes") || figures.contains_key("matches");
+    let unobserved = is_unobserved(figures);
     let field = |(figure, value): (&String, &Value)| {
         let unit = match figure.as_str() {
             "passes" | "fails" | "matches" | "total" => Some("1"),
@@ -70,11 +69,40 @@ fn benchmark(name: &str, place: &str, figures: &Map<String, Value>, contains: Op
             _ => unit,
         };
         // Thresholds are in the same object and are not figures.
-        value.is_number().then(|| Field::of(figure, unit, json::summary(value)))
+        let reading = match unobserved {
+            true => Err("k6 made no observation of it, so that it has no value".to_owned()),
+            false => json::summary(value),
+        };
+        json::is_figure(value).then(|| Field::of(figure, unit, reading))
     };
     let fields = figures.iter().filter_map(field).collect();
     Benchmark { name: name.into(), place: place.into(), fields, ..Benchmark::default() }
 }
+
+/// Times that k6 measures itself, in milliseconds (k6, metrics/builtin.go and the browser module's metrics). Metrics of a
+/// script cannot have these names with another unit.
+const TIMES: [&str; 20] = [
+    "http_req_duration",
+    "http_req_blocked",
+    "http_req_connecting",
+    "http_req_looking_up",
+    "http_req_tls_handshaking",
+    "http_req_sending",
+    "http_req_waiting",
+    "http_req_receiving",
+    "iteration_duration",
+    "group_duration",
+    "grpc_req_duration",
+    "ws_connecting",
+    "ws_ping",
+    "ws_session_duration",
+    "browser_http_req_duration",
+    "browser_web_vital_fcp",
+    "browser_web_vital_fid",
+    "browser_web_vital_inp",
+    "browser_web_vital_lcp",
+    "browser_web_vital_ttfb",
+];
 
 /// Returns the unit of a metric's values: the one declared in the summary, else the documented one of k6's own metrics.
 /// Custom metrics of a script have none.
@@ -83,13 +111,22 @@ fn unit(name: &str, contains: Option<&str>) -> Option<&'static str> {
     Some(match (contains, own) {
         (Some("time"), _) => "ms",
         (Some("data"), _) => "B",
-        (_, "data_sent" | "data_received") => "B",
-        (_, "http_req_failed" | "checks") => return None,
-        (_, "http_reqs" | "iterations" | "dropped_iterations" | "vus" | "vus_max") => "1",
-        (_, "iteration_duration" | "group_duration" | "ws_connecting" | "ws_ping" | "ws_session_duration") => "ms",
-        (_, own) if own.starts_with("http_req_") || own == "grpc_req_duration" => "ms",
+        (_, "data_sent" | "data_received" | "browser_data_sent" | "browser_data_received") => "B",
+        (_, "http_reqs" | "iterations" | "dropped_iterations" | "vus" | "vus_max" | "browser_web_vital_cls") => "1",
+        (_, own) if TIMES.contains(&own) => "ms",
         _ => return None,
     })
+}
+
+/// Reports whether k6 computed the figures of no observation, which are all 0. It does so for metrics with a threshold.
+fn is_unobserved(figures: &Map<String, Value>) -> bool {
+    let zero = |name: &str| figures.get(name).is_none_or(|value| value.as_f64() == Some(0.0));
+    let is_trend = figures.contains_key("avg") || figures.contains_key("med");
+    match figures.get("count") {
+        Some(count) if is_trend => count.as_f64() == Some(0.0),
+        _ if is_trend => figures.values().filter(|value| value.is_number()).all(|value| value.as_f64() == Some(0.0)),
+        _ => figures.contains_key("passes") && figures.contains_key("fails") && zero("passes") && zero("fails"),
+    }
 }
 
 /// Rejects a test in which everything failed. k6 exits with 0, and the figures would be those of fast failures.

@@ -6,10 +6,13 @@
 //!
 //! The crate is pure. It reads no file, starts no program and uses no clock.
 
+mod aiperf;
 mod catch2;
 mod criterion;
 mod csv;
+mod declared;
 mod divan;
+mod document;
 mod dotnet;
 mod fault;
 mod fio;
@@ -19,6 +22,7 @@ mod hyperfine;
 mod jmh;
 mod json;
 mod k6;
+mod pgbench;
 mod pytest;
 mod report;
 mod select;
@@ -75,7 +79,19 @@ pub fn convert(output: &Output, sources: &[Source]) -> std::result::Result<Resul
         (Format::Catch2, [only]) => (catch2::read(only), "run with --reporter xml"),
         (Format::PytestBenchmark, [only]) => (pytest::read(only), "write with --benchmark-json"),
         (Format::K6, [only]) => (k6::read(only), "write with --summary-export, or from handleSummary"),
-        (Format::Csv, [only]) => (csv::read(only, wanted), "print a line with the columns' names and one per sample"),
+        (Format::Csv, [only]) => {
+            let how = output.csv.clone().unwrap_or_default();
+            (csv::read(only, wanted, &how), "print a line with the columns' names and one per sample")
+        }
+        (Format::Json, [only]) => {
+            let how = output.json.clone().unwrap_or_default();
+            (document::read(only, wanted, &how), "print one JSON document")
+        }
+        (Format::Iperf3, [only]) => (declared::IPERF3.read(only), "print with --json"),
+        (Format::Vegeta, [only]) => (declared::VEGETA.read(only), "write with vegeta report -type=json"),
+        (Format::Oha, [only]) => (declared::OHA.read(only), "print with --no-tui --output-format json"),
+        (Format::AIPerf, [only]) => (aiperf::read(only), "write profile_export_aiperf.json"),
+        (Format::Pgbench, [only]) => (pgbench::read(only), "print the report of pgbench"),
     };
     // An empty output is reported here, before any reader's own error.
     if sources[0].bytes.trim_ascii().is_empty() {

@@ -4,24 +4,22 @@ use serde_json::Value;
 
 use crate::fault::{Fault, quoted};
 use crate::json;
-use crate::report::{Benchmark, Field, Report};
+use crate::report::{Benchmark, Field, Report, Whole};
 use crate::source::Source;
 
 /// Statistics in seconds.
 const TIMES: [&str; 10] = ["min", "max", "mean", "stddev", "median", "iqr", "q1", "q3", "ld15iqr", "hd15iqr"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source)?;
+    let document = json::parse(source, json::ONE_REPORT)?;
     let entries = json::list(source, &document, "benchmarks", "write it with pytest --benchmark-json")?;
     let machine = document.get("machine_info").unwrap_or(&Value::Null);
     let mut report = Report {
-        tool: "pytest-benchmark",
         version: document.get("version").and_then(Value::as_str).map(str::to_owned),
         build: json::texts(machine, &["python_implementation", "python_version", "python_compiler"]),
-        source: source.name.clone(),
         usual_field: Some("data"),
         if_none: "benchmarks is empty; pytest must find a test that uses the benchmark fixture",
-        ..Report::default()
+        ..Report::new("pytest-benchmark", source, Whole::Document)
     };
     for (i, entry) in entries.iter().enumerate() {
         let place = format!("benchmarks[{i}]");
@@ -48,7 +46,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             fields.push(Field::of("ops", Some("1/s"), json::summary(rate)));
         }
         if let Some(Value::Object(extra)) = entry.get("extra_info") {
-            for (key, value) in extra.iter().filter(|(_, value)| value.is_number()) {
+            for (key, value) in extra.iter().filter(|(_, value)| json::is_figure(value)) {
                 fields.push(Field::of(&format!("extra_info.{key}"), None, json::summary(value)));
             }
         }

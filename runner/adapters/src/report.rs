@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::fault::Fault;
+use crate::source::Source;
 use crate::unit::Unit;
 
 /// Maximum length of a benchmark's name in from.benchmark (wave.schema.json); figures have shorter names.
@@ -9,8 +11,24 @@ const LONGEST_NAME: usize = 512;
 /// Limit on benchmarks per output.
 const MOST_BENCHMARKS: usize = 10_000;
 
+/// Evidence that an output is one whole report. Every adapter has to state it.
+#[derive(Debug)]
+pub(crate) enum Whole {
+    /// The parser accepts one complete document only.
+    Document,
+    /// Text that ends with a certain line.
+    Lines {
+        /// The line that ends a report.
+        last: &'static str,
+        /// Whether it was found after all figures.
+        ended: bool,
+        /// The line at which a second report begins, if any.
+        again: Option<usize>,
+    },
+}
+
 /// The content of an output.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) tool: &'static str,
     /// The tool's version, if reported.
@@ -26,8 +44,12 @@ pub(crate) struct Report {
     pub(crate) usual_field: Option<&'static str>,
     /// Message if there is no benchmark.
     pub(crate) if_none: &'static str,
+    /// Advice if several benchmarks have one name.
+    pub(crate) if_twice: &'static str,
     /// Benchmarks without a figure, with the reason.
     pub(crate) without: BTreeMap<String, String>,
+    /// Whether the output is one whole report.
+    pub(crate) whole: Whole,
 }
 
 /// One benchmark with all its figures.
@@ -49,10 +71,12 @@ pub(crate) struct Benchmark {
 pub(crate) struct Field {
     /// The tool's name of the figure.
     pub(crate) name: String,
-    /// Absent if the tool reports none.
+    /// Absent if the tool reports none. A metric of time or size then has to name it in `from.unit`.
     pub(crate) unit: Option<Unit>,
     /// The measured values, or an error that matters only if the figure is requested.
     pub(crate) reading: Result<Reading, String>,
+    /// Width of the tool's histogram bins relative to the values, if it takes the figure from a histogram.
+    pub(crate) bin: Option<f64>,
 }
 
 /// Measured values.
@@ -67,6 +91,37 @@ pub(crate) enum Reading {
 }
 
 impl Report {
+    /// Makes an empty report of a tool's output.
+    pub(crate) fn new(tool: &'static str, source: &Source, whole: Whole) -> Self {
+        Self {
+            tool,
+            whole,
+            source: source.name.clone(),
+            version: None,
+            build: BTreeMap::new(),
+            benchmarks: Vec::new(),
+            usual_benchmark: None,
+            usual_field: None,
+            if_none: "",
+            if_twice: "give every benchmark a unique name",
+            without: BTreeMap::new(),
+        }
+    }
+
+    /// Rejects an output that is not one whole report.
+    pub(crate) fn check_whole(&self) -> Result<(), Fault> {
+        match self.whole {
+            Whole::Lines { again: Some(line), .. } => {
+                let problem = format!("a second report begins here; {}", crate::json::ONE_REPORT);
+                Err(Fault::at_line(&self.source, line, problem))
+            }
+            Whole::Lines { ended: false, last, .. } => {
+                Err(Fault::whole(&self.source, format!("ends before {last}; the output is truncated")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Renames benchmarks of the same name to their first alias, so that each can be selected.
     pub(crate) fn distinguish(&mut self) {
         let mut times: BTreeMap<String, usize> = BTreeMap::new();
@@ -86,7 +141,12 @@ impl Report {
 impl Field {
     /// Makes a field; `unit` is as the tool writes it.
     pub(crate) fn of(name: &str, unit: Option<&str>, reading: Result<Reading, String>) -> Self {
-        Self { name: joined("", [name]), unit: unit.map(Unit::parse), reading }
+        Self { name: joined("", [name]), unit: unit.map(Unit::parse), reading, bin: None }
+    }
+
+    /// Sets the width of the tool's histogram bins, relative to the values.
+    pub(crate) fn binned(self, bin: f64) -> Self {
+        Self { bin: Some(bin), ..self }
     }
 }
 

@@ -15,6 +15,7 @@ pub const MOST_SAMPLES: usize = 100_000;
 
 /// Builds the result with the requested metrics. `effective` records the benchmark, field and foreign unit of each.
 pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcome, Fault> {
+    report.check_whole()?;
     if wanted.is_empty() {
         return Err(Fault::whole("", "no metric is requested: name at least one in template.metrics"));
     }
@@ -61,7 +62,7 @@ pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcom
         if let Some(iterations) = benchmark.iterations.filter(|iterations| iterations.is_finite()) {
             counters.insert(format!("{}.iterations", metric.name), Quantity { unit: "1".into(), value: iterations });
         }
-        metrics.insert(metric.name.clone(), Metric { unit: metric.unit.clone(), reading: measured });
+        metrics.insert(metric.name.clone(), Metric { unit: metric.unit.clone(), reading: measured, bin: field.bin });
     }
     Ok(Outcome {
         schema: Default::default(),
@@ -120,10 +121,11 @@ fn benchmark<'a>(report: &'a Report, metric: &MetricSource) -> Result<&'a Benchm
             )))
         }
         [first, second, ..] if first.name == second.name => Err(fault(format!(
-            "has {} twice, as {} and {}: give every benchmark a unique name",
+            "has {} twice, as {} and {}: {}",
             quoted(&first.name),
             first.place,
-            second.place
+            second.place,
+            report.if_twice
         ))),
         many => Err(fault(format!(
             "has {} benchmarks that {} of metric {} may mean: write one of {}",
@@ -143,11 +145,17 @@ fn empty_handed(report: &Report) -> String {
 fn field<'a>(report: &Report, benchmark: &'a Benchmark, metric: &MetricSource) -> Result<&'a Field, Fault> {
     let place = || Fault::at_field(&report.source, benchmark.place.clone(), String::new());
     let has = || listed(benchmark.fields.iter().map(|field| field.name.as_str()));
-    let Some(name) = metric.field.as_deref().or(report.usual_field) else {
+    let Some(name) = metric.path.as_deref().or(metric.field.as_deref()).or(report.usual_field) else {
         let problem = format!("metric {} does not name a figure: write from.field; allowed are {}", metric.name, has());
         return Err(Fault { problem, ..place() });
     };
-    benchmark.fields.iter().find(|field| field.name == name).ok_or_else(|| {
+    let mut named = benchmark.fields.iter().filter(|field| field.name == name);
+    let first = named.next();
+    if named.next().is_some() {
+        let problem = format!("{} has figure {} twice: give each a unique name", quoted(&benchmark.name), quoted(name));
+        return Err(Fault { problem, ..place() });
+    }
+    first.ok_or_else(|| {
         let asks = if metric.field.is_some() { "asks for in from.field" } else { "takes, as from.field is not given" };
         let problem = format!(
             "{} has no figure {}, which metric {} {asks}; it has {}",
@@ -165,7 +173,17 @@ fn source_unit(field: &Field, metric: &MetricSource) -> Result<Unit, String> {
     let told = metric.field_unit.as_deref().map(Unit::parse);
     match (&field.unit, told) {
         (Some(unit), None) => Ok(unit.clone()),
-        (None, None) => Ok(Unit::parse(&metric.unit)),
+        (None, None) => {
+            let unit = Unit::parse(&metric.unit);
+            if unit.has_scale() {
+                return Err(format!(
+                    "the tool reports no unit, and metric {} has unit {unit}: write the figure's unit in from.unit, such as \
+                     from: {{unit: {unit}}}",
+                    metric.name
+                ));
+            }
+            Ok(unit)
+        }
         (None, Some(told)) => Ok(told),
         // The tool's unit is not known here.
         (Some(unit), Some(told)) if unit.is_foreign() => Ok(told),

@@ -47,6 +47,10 @@ const BYTES: &[(&str, f64)] = &[
     ("By", 1.0),
     ("byte", 1.0),
     ("bytes", 1.0),
+    ("bit", 1.0 / 8.0),
+    ("kbit", 1e3 / 8.0),
+    ("Mbit", 1e6 / 8.0),
+    ("Gbit", 1e9 / 8.0),
     ("kB", 1e3),
     ("KB", 1e3),
     ("kBy", 1e3),
@@ -70,7 +74,8 @@ impl Unit {
         let text = text.char_indices().nth(LONGEST).map_or(text, |(end, _)| &text[..end]);
         // Figures are always per operation.
         let stripped = ["/op", "/iter"].iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(text);
-        let (of, per_second) = stripped.strip_suffix("/s").map_or((stripped, false), |of| (of, true));
+        let rate = ["/s", "/sec"].iter().find_map(|suffix| stripped.strip_suffix(suffix));
+        let (of, per_second) = rate.map_or((stripped, false), |of| (of, true));
         let unit = |kind, times, over| Self { text: text.into(), kind, per_second, times, over };
         if let Some((_, times, over)) = TIMES.iter().find(|(name, ..)| *name == of) {
             return unit(Kind::Time, *times, *over);
@@ -83,6 +88,11 @@ impl Unit {
             "%" => unit(Kind::Count(String::new()), 1.0, 100.0),
             other => unit(Kind::Count(other.into()), 1.0, 1.0),
         }
+    }
+
+    /// Whether figures of this dimension are written with several factors, such as ms and s.
+    pub(crate) fn has_scale(&self) -> bool {
+        !matches!(self.kind, Kind::Count(_)) || self.times != self.over
     }
 
     /// Whether it counts items of a kind that is not known here.
@@ -146,6 +156,8 @@ mod tests {
             (50.0, "1/s", "queries/s", 50.0),
             (5.0, "", "1", 5.0),
             (50.0, "%", "1", 0.5),
+            (8e6, "bit/s", "By/s", 1e6),
+            (3.0, "requests/sec", "requests/s", 3.0),
         ] {
             assert_eq!(convert(value, from, to), Some(want), "{value} {from} in {to}");
         }

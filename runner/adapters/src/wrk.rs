@@ -4,7 +4,7 @@
 //! in a size, and `m` is a minute (wrk, src/units.c). Script output after the last line of the report is ignored.
 
 use crate::fault::{Fault, quoted};
-use crate::report::{Benchmark, Field, Reading, Report};
+use crate::report::{Benchmark, Field, Reading, Report, Whole};
 use crate::source::Source;
 use crate::text;
 
@@ -31,6 +31,8 @@ const SUFFIXES: [(&str, &str, f64); 18] = [
     ("TB", "GiB", 1024.0),
     ("PB", "GiB", 1024.0 * 1024.0),
 ];
+/// Suffixes of times.
+const TIMES: [&str; 5] = ["us", "ms", "s", "m", "h"];
 /// Error lines, which wrk omits when the count is zero.
 const ERRORS: [&str; 5] = [
     "Socket errors connect",
@@ -44,31 +46,32 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let text = String::from_utf8_lossy(&source.bytes);
     let mut target: Option<(usize, String)> = None;
     let mut fields: Vec<Field> = Vec::new();
-    let mut complete = false;
+    let (mut complete, mut again) = (false, None);
     for (i, line) in text.split_inclusive('\n').enumerate() {
         let (number, whole, line) = (i + 1, line.ends_with('\n'), line.trim());
         if line.starts_with("unable to ") {
             let problem = format!("wrk reports {}; check that the server is running", quoted(line));
             return Err(Fault::at_line(&source.name, number, problem));
         }
-        if target.is_none() {
-            let of = line.strip_prefix("Running ").and_then(|line| line.split_once(" test @ "));
-            target = of.map(|(_, url)| (number, url.to_owned()));
-            continue;
-        }
-        fields.extend(figures(line));
-        if line.starts_with("Transfer/sec:") {
-            complete = whole;
-            break;
+        let begins = line.strip_prefix("Running ").and_then(|line| line.split_once(" test @ "));
+        match (begins, &target) {
+            (Some((_, url)), None) => target = Some((number, url.to_owned())),
+            (Some(_), Some(_)) => again = again.or(Some(number)),
+            // A script may print anything below the report.
+            (None, Some(_)) if !complete => {
+                fields.extend(figures(line));
+                complete = whole && line.starts_with("Transfer/sec:");
+            }
+            (None, _) => {}
         }
     }
     let Some((line, url)) = target else {
         let problem = "no line reads Running TIME test @ URL; print wrk's report";
         return Err(Fault::whole(&source.name, problem));
     };
+    let whole = Whole::Lines { last: "a whole line with Transfer/sec", ended: complete, again };
     if !complete {
-        let problem = "no whole line with Transfer/sec, which ends a report; the output is truncated";
-        return Err(Fault::whole(&source.name, problem));
+        return Ok(Report::new("wrk", source, whole));
     }
     for name in ERRORS {
         if !fields.iter().any(|field| field.name == name) {
@@ -77,8 +80,6 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     }
     let requests = refused(source, &fields)?;
     Ok(Report {
-        tool: "wrk",
-        source: source.name.clone(),
         benchmarks: vec![Benchmark {
             // The port of a server that the trial starts is not known before.
             aliases: url
@@ -90,10 +91,9 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             place: format!("line {line}"),
             fields,
             iterations: Some(requests),
-            ..Benchmark::default()
         }],
         usual_field: Some("Requests/sec"),
-        ..Report::default()
+        ..Report::new("wrk", source, whole)
     })
 }
 
@@ -126,7 +126,14 @@ fn figures(line: &str) -> Vec<Field> {
     match words.as_slice() {
         [of @ ("Latency" | "Req/Sec"), figures @ ..] if figures.len() == COLUMNS.len() => {
             let per = if *of == "Req/Sec" { "/s" } else { "" };
-            let column = |(column, word): (&&str, &&str)| field(&format!("{of} {column}"), word, per);
+            // wrk divides by the number of samples for this column only.
+            let none = figures[COLUMNS.len() - 1].contains("nan");
+            let column = |(column, word): (&&str, &&str)| {
+                let field = field(&format!("{of} {column}"), word, per);
+                let why =
+                    || format!("wrk took no sample of {of}, so that {} has no value; let it run longer", quoted(word));
+                if none { Field { reading: Err(why()), ..field } } else { field }
+            };
             COLUMNS.iter().zip(figures).map(column).collect()
         }
         [share, latency] if share.ends_with('%') => vec![field(&format!("Latency {share}"), latency, "")],
@@ -152,7 +159,9 @@ fn field(name: &str, word: &str, per: &str) -> Field {
         Some((written, unit, times)) => {
             // A share of samples is dimensionless, also in a row of rates.
             let unit = if *written == "%" { (*unit).to_owned() } else { format!("{unit}{per}") };
-            Field::of(name, Some(&unit), text::summary(number, *times))
+            let reading =
+                if TIMES.contains(written) { text::time(number, *times) } else { text::summary(number, *times) };
+            Field::of(name, Some(&unit), reading)
         }
         None => {
             let problem = format!("found {}, whose unit {} is not one of wrk's", quoted(word), quoted(suffix));

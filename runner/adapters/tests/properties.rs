@@ -8,7 +8,7 @@ use assay_schema::result::Reading;
 use assay_schema::wave::{Format, MetricSource, Output};
 use proptest::prelude::*;
 
-const FORMATS: [(Format, &str); 16] = [
+const FORMATS: [(Format, &str); 22] = [
     (Format::GoBench, "go-1.26.8.txt"),
     (Format::GoBench, "go-1.26.8.json"),
     (Format::Criterion, "criterion-0.8.2-bencher.txt"),
@@ -25,13 +25,27 @@ const FORMATS: [(Format, &str); 16] = [
     (Format::Sysbench, "sysbench-1.0.20-fileio.txt"),
     (Format::Divan, "divan-0.1.21.txt"),
     (Format::Catch2, "catch2-2.13.10.xml"),
+    (Format::Iperf3, "iperf3-3.12.json"),
+    (Format::Pgbench, "pgbench-15.18-two-scripts.txt"),
+    (Format::Vegeta, "vegeta-12.13.0.json"),
+    (Format::Oha, "oha-1.16.0-documented.json"),
+    (Format::AIPerf, "aiperf-0.14-documented.json"),
+    (Format::Json, "vegeta-12.13.0.json"),
 ];
 
 /// A format, its fixture, a benchmark and a field in it, and the field's unit.
 type Whole = (Format, &'static str, Option<&'static str>, Option<&'static str>, &'static str);
 
 /// Outputs with a detectable end, each with a figure of its last lines.
-const WHOLE: [Whole; 8] = [
+const WHOLE: [Whole; 16] = [
+    (Format::GoBench, "go-1.26.8.txt", Some("BenchmarkJoin/way=builder"), Some("allocs/op"), "1"),
+    (Format::GoBench, "go-1.26.8-two-packages.txt", Some("example.com/two/b.BenchmarkSum"), None, "s"),
+    (Format::GoBench, "go-1.26.8.json", Some("BenchmarkJoin/way=plus"), None, "s"),
+    (Format::Iperf3, "iperf3-3.12.json", None, Some("cpu_utilization_percent.remote_system"), "1"),
+    (Format::Pgbench, "pgbench-15.18.txt", None, None, "1/s"),
+    (Format::Vegeta, "vegeta-12.13.0.json", None, Some("success"), "1"),
+    (Format::Oha, "oha-1.16.0-documented.json", None, Some("details.firstByte.slowest"), "s"),
+    (Format::AIPerf, "aiperf-0.14-documented.json", Some("request_count"), None, "requests"),
     (Format::Jmh, "jmh-1.37.json", Some("example.Sorting.sort:numbers=4000"), Some("gc.time"), "s"),
     (Format::BenchmarkDotNet, "benchmarkdotnet-documented.json", Some("Example.Lookups.Set(Count: 1000)"), None, "s"),
     (Format::Fio, "fio-3.33-two-jobs.json", Some("b"), Some("clat_ns.mean"), "s"),
@@ -52,9 +66,11 @@ fn output(format: Format, benchmark: Option<&str>, field: Option<&str>, unit: &s
         unit: unit.into(),
         benchmark: benchmark.map(str::to_owned),
         field: field.map(str::to_owned),
-        field_unit: None,
+        // Columns and documents do not state units.
+        field_unit: (benchmark.is_none() && matches!(format, Format::Csv | Format::Json)).then(|| unit.to_owned()),
+        path: (format == Format::Json).then(|| "$.a".to_owned()),
     };
-    Output { format, path: None, metrics: Some(vec![metric]) }
+    Output { format, path: None, metrics: Some(vec![metric]), csv: None, json: None }
 }
 
 /// Reads any input. Only a result that violates the schema or an empty error message fails.
@@ -92,7 +108,8 @@ fn figure() -> impl Strategy<Value = f64> {
         proptest::num::f64::POSITIVE | proptest::num::f64::NORMAL,
         (0u64..1 << 53).prop_map(|whole| whole as f64),
     ]
-    .prop_map(|figure| if figure.is_finite() { figure } else { 0.5 })
+    // A printed time of 0 has no value.
+    .prop_map(|figure| if figure.is_finite() && figure != 0.0 { figure } else { 0.5 })
 }
 
 proptest! {
@@ -132,7 +149,7 @@ proptest! {
 
     #[test]
     fn figures_round_trip(figure in figure()) {
-        let go = format!("BenchmarkX-2 \t 100\t {figure:?} ns/op\t {figure:?} rows\n");
+        let go = format!("BenchmarkX-2 \t 100\t {figure:?} ns/op\t {figure:?} rows\nPASS\n");
         prop_assert_eq!(through(Format::GoBench, go.clone(), None, Some("rows"), "rows"), figure);
         prop_assert_eq!(through(Format::GoBench, go, None, None, "s"), figure / 1e9);
         let json = serde_json::to_string(&figure).expect("a number");
@@ -171,6 +188,20 @@ proptest! {
             r#"<Catch><BenchmarkResults name="x"><mean value="{figure:?}" ci="0.95"/></BenchmarkResults></Catch>"#
         );
         prop_assert_eq!(through(Format::Catch2, catch2, None, None, "s"), figure / 1e9);
+        let document = format!(r#"{{"b": NaN, "a": {json}}}"#);
+        prop_assert_eq!(through(Format::Json, document, None, None, "s"), figure);
+        let iperf3 = format!(r#"{{"end": {{"sum": {{"bytes": 1, "jitter_ms": {json}}}}}}}"#);
+        prop_assert_eq!(through(Format::Iperf3, iperf3, None, Some("sum.jitter_ms"), "s"), figure / 1e3);
+        let vegeta = format!(r#"{{"requests": 1, "success": 1, "latencies": {{"mean": {json}}}}}"#);
+        prop_assert_eq!(through(Format::Vegeta, vegeta, None, None, "s"), figure / 1e9);
+        let oha = format!(r#"{{"summary": {{"successRate": 1, "requestsPerSec": {json}}}}}"#);
+        prop_assert_eq!(through(Format::Oha, oha, None, None, "1/s"), figure);
+        let aiperf = format!(r#"{{"request_latency": {{"unit": "ms", "avg": {json}}}}}"#);
+        prop_assert_eq!(through(Format::AIPerf, aiperf, None, None, "s"), figure / 1e3);
+        let pgbench = format!(
+            "transaction type: x\nnumber of transactions actually processed: 1\ntps = {figure} (without initial connection time)\n"
+        );
+        prop_assert_eq!(through(Format::Pgbench, pgbench, None, None, "1/s"), figure);
         let csv = format!("a,b\n{figure:?},1\n");
         prop_assert_eq!(through(Format::Csv, csv, None, Some("a"), "s"), figure);
     }

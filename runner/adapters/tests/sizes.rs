@@ -17,7 +17,7 @@ fn read(format: Format, text: String) -> bool {
 
 fn read_for(metrics: Vec<MetricSource>, format: Format, text: String) -> bool {
     assert!(text.len() <= LARGEST, "{}", text.len());
-    let output = Output { format, path: None, metrics: Some(metrics) };
+    let output = Output { format, path: None, metrics: Some(metrics), csv: None, json: None };
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         let sources = [Source { name: "standard output".into(), bytes: text.into_bytes() }];

@@ -271,7 +271,13 @@ mod tests {
     fn output(format: Format, path: Option<&str>) -> Output {
         let metric =
             assay_schema::output::MetricSource { name: "latency".into(), unit: "s".into(), ..Default::default() };
-        let how = assay_schema::output::Output { format, path: path.map(str::to_owned), metrics: Some(vec![metric]) };
+        let how = assay_schema::output::Output {
+            format,
+            path: path.map(str::to_owned),
+            metrics: Some(vec![metric]),
+            csv: None,
+            json: None,
+        };
         Output::new(how).expect("a good plan")
     }
 
@@ -380,7 +386,13 @@ mod tests {
 
     #[test]
     fn invalid_output_settings_are_rejected() {
-        let how = |format, path: &str| assay_schema::output::Output { format, path: Some(path.into()), metrics: None };
+        let how = |format, path: &str| assay_schema::output::Output {
+            format,
+            path: Some(path.into()),
+            metrics: None,
+            csv: None,
+            json: None,
+        };
         let problem = |how| Output::new(how).expect_err("refused").to_string();
         assert!(problem(how(Format::K6, "a")).contains("workload.output.metrics"));
         assert!(problem(how(Format::AssayResult, "../a")).contains("workload.output.path"));

@@ -126,6 +126,8 @@ mod tests {
             format: assay_schema::output::Format::AssayResult,
             path: path.map(str::to_owned),
             metrics: None,
+            csv: None,
+            json: None,
         };
         Output::new(how).expect("a good plan")
     }
@@ -177,7 +179,13 @@ mod tests {
     #[test]
     fn format_none_succeeds_by_exit_code() {
         let silent = assay_schema::output::Format::None;
-        let output = Output::new(assay_schema::output::Output { format: silent, path: None, metrics: None });
+        let output = Output::new(assay_schema::output::Output {
+            format: silent,
+            path: None,
+            metrics: None,
+            csv: None,
+            json: None,
+        });
         let output = output.expect("a good plan");
         assert!(!output.is_stdout(), "its output is not a result");
         let terms = Terms { output: &output, ..terms() };

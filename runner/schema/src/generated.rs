@@ -99,6 +99,19 @@ pub enum Format {
     Divan,
     /// The XML of --reporter xml.
     Catch2,
+    /// The JSON of --json.
+    Iperf3,
+    /// The report that pgbench prints at the end.
+    Pgbench,
+    /// The JSON of vegeta report -type=json.
+    Vegeta,
+    /// The JSON of --output-format json.
+    Oha,
+    /// The JSON export of AIPerf or GenAI-Perf.
+    AIPerf,
+    /// A JSON document of any program, with a path to each figure.
+    #[serde(rename = "JSON")]
+    Json,
     /// A table with a header, in which every row is a sample.
     #[serde(rename = "CSV")]
     Csv,
@@ -124,6 +137,12 @@ impl Format {
         Self::Sysbench,
         Self::Divan,
         Self::Catch2,
+        Self::Iperf3,
+        Self::Pgbench,
+        Self::Vegeta,
+        Self::Oha,
+        Self::AIPerf,
+        Self::Json,
         Self::Csv,
         Self::None,
     ];

@@ -45,6 +45,7 @@ records! {
         samples: Option<Vec<f64>>,
         histogram: Option<Histogram>,
         value: Option<f64>,
+        bin: Option<f64>,
     }
 
     /// An `HdrHistogram`, which can be merged across trials, so that percentiles are never averaged.
@@ -164,6 +165,8 @@ pub struct Metric {
     pub unit: String,
     /// The measured values.
     pub reading: Reading,
+    /// Width of the bins of the histogram that the values were taken from, relative to the values; absent: none.
+    pub bin: Option<f64>,
 }
 
 /// The measured values in exactly one of three forms.
@@ -187,13 +190,13 @@ impl TryFrom<LooseMetric> for Metric {
             (None, None, Some(value)) => Reading::Value(value),
             _ => return Err("a metric has exactly one of samples, histogram and value"),
         };
-        Ok(Self { unit: metric.unit, reading })
+        Ok(Self { unit: metric.unit, reading, bin: metric.bin })
     }
 }
 
 impl From<Metric> for LooseMetric {
     fn from(metric: Metric) -> Self {
-        let mut loose = Self { unit: metric.unit, samples: None, histogram: None, value: None };
+        let mut loose = Self { unit: metric.unit, samples: None, histogram: None, value: None, bin: metric.bin };
         match metric.reading {
             Reading::Samples(samples) => loose.samples = Some(samples),
             Reading::Histogram(histogram) => loose.histogram = Some(histogram),
@@ -269,6 +272,9 @@ impl Check for Result {
 impl Check for Metric {
     fn check(&self) -> std::result::Result<(), Violation> {
         check::length("unit", &self.unit, 1, 32)?;
+        if let Some(bin) = self.bin {
+            check::positive("bin", bin)?;
+        }
         match &self.reading {
             Reading::Samples(values) => samples("samples", values),
             Reading::Histogram(histogram) => {

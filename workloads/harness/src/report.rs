@@ -68,7 +68,7 @@ impl Report {
     }
 
     fn metric(&mut self, name: &str, unit: Unit, reading: Reading) -> &mut Self {
-        self.0.metrics.insert(name.to_owned(), Metric { unit: unit.name().to_owned(), reading });
+        self.0.metrics.insert(name.to_owned(), Metric { unit: unit.name().to_owned(), reading, bin: None });
         self
     }
 
