@@ -210,11 +210,16 @@ func deviation(values []float64) float64 {
 	return math.Sqrt(stats.Squares(values, stats.Mean(values)) / float64(max(1, len(values)-1)))
 }
 
-// bucket returns the mean value of a statistic over histograms, and the width of the widest bucket that contains it; 0 without a
-// histogram.
+// bucket returns the mean value of a statistic over histograms, also over values that a tool took from one, and the width of the widest
+// bucket that contains it; 0 without a histogram.
 func (d *Data) bucket(q Quantity) (value, width float64) {
 	var values []float64
 	for _, metric := range d.reported(q.Cell, q.Metric) {
+		if metric.Bin > 0 {
+			for _, at := range slices.Concat(metric.Samples, metric.Numbers()) {
+				values, width = append(values, at), max(width, metric.Bin*math.Abs(at))
+			}
+		}
 		if metric.Histogram != nil {
 			if at, ok := d.Chosen.Histograms.At(metric.Histogram, q.Statistic); ok {
 				values, width = append(values, at), max(width, d.Chosen.Histograms.Width(metric.Histogram, at))
@@ -326,14 +331,14 @@ func reading(value float64, rate bool) float64 {
 	return value
 }
 
-// raw returns the values as reported, without histograms, whose steps are their buckets.
+// raw returns the values as reported, without those of histograms, whose steps are their buckets.
 func raw(attempt *record.Attempt, metric string) []float64 {
 	reported, ok := attempt.Metric(metric)
 	if phase, is := strings.CutPrefix(metric, phasePrefix); is {
 		return phaseTimes(attempt, phase)
 	}
 	switch {
-	case !ok || reported.Histogram != nil:
+	case !ok || reported.Histogram != nil || reported.Bin > 0:
 		return nil
 	case reported.Value != nil:
 		return []float64{*reported.Value}
