@@ -147,7 +147,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.command) != has(self.roles)",message="give the command of a workload that is one process, or the roles of one that is several"
 // +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || self.output.format == 'AssayResult' || (has(self.parity) && self.parity == 'None')",message="only an AssayResult can have a parity digest: set parity: None"
 // +kubebuilder:validation:XValidation:rule="(has(self.output) && has(self.output.format) && self.output.format != 'AssayResult') || !has(self.metrics) || self.metrics.all(m, !has(m.from))",message="an AssayResult names its metrics itself: remove from, or set output.format"
-// +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || !(self.output.format in ['K6', 'Sysbench', 'CSV']) || !has(self.metrics) || self.metrics.all(m, has(m.from) && has(m.from.field) && size(m.from.field) > 0)",message="every metric of K6, Sysbench and CSV needs from.field"
+// +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || !(self.output.format in ['K6', 'Sysbench', 'Iperf3', 'CSV']) || !has(self.metrics) || self.metrics.all(m, has(m.from) && has(m.from.field) && size(m.from.field) > 0)",message="every metric of K6, Sysbench, Iperf3 and CSV needs from.field"
 // +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || self.output.format != 'None' || !has(self.metrics)",message="with output.format None the program reports nothing: remove metrics"
 type BenchmarkTemplateSpec struct {
 	// image that holds the program, by tag or digest. A local run takes the program from the local machine instead.

@@ -3,7 +3,7 @@
 package v1alpha1
 
 // OutputFormat is the form of a workload's output.
-// +kubebuilder:validation:Enum=AssayResult;GoBench;Criterion;GoogleBenchmark;Hyperfine;PytestBenchmark;K6;JMH;BenchmarkDotNet;Fio;Wrk;Sysbench;Divan;Catch2;CSV;None
+// +kubebuilder:validation:Enum=AssayResult;GoBench;Criterion;GoogleBenchmark;Hyperfine;PytestBenchmark;K6;JMH;BenchmarkDotNet;Fio;Wrk;Sysbench;Divan;Catch2;Iperf3;Pgbench;Vegeta;Oha;AIPerf;JSON;CSV;None
 type OutputFormat string
 
 // Output formats. All but AssayResult and None are written by other tools, and each metric then defines where it is found (from).
@@ -36,6 +36,18 @@ const (
 	DivanOutput OutputFormat = "Divan"
 	// Catch2Output is the XML of --reporter xml.
 	Catch2Output OutputFormat = "Catch2"
+	// Iperf3Output is the JSON of --json.
+	Iperf3Output OutputFormat = "Iperf3"
+	// PgbenchOutput is the report that pgbench prints at the end.
+	PgbenchOutput OutputFormat = "Pgbench"
+	// VegetaOutput is the JSON of vegeta report -type=json.
+	VegetaOutput OutputFormat = "Vegeta"
+	// OhaOutput is the JSON of --output-format json.
+	OhaOutput OutputFormat = "Oha"
+	// AIPerfOutput is the JSON export of AIPerf or GenAI-Perf.
+	AIPerfOutput OutputFormat = "AIPerf"
+	// JSONOutput is a JSON document of any program, with a path to each figure.
+	JSONOutput OutputFormat = "JSON"
 	// CSVOutput is a table with a header, in which every row is a sample.
 	CSVOutput OutputFormat = "CSV"
 	// NoOutput is for programs that report nothing. A trial succeeds with exit code 0, and has the readings of its process, such as process.wallTime.
@@ -43,7 +55,7 @@ const (
 )
 
 // Statistic is the function that makes one number of the samples of one trial or, for percentiles, of all trials of an arm.
-// +kubebuilder:validation:Enum=value;mean;median;min;max;p50;p90;p95;p99
+// +kubebuilder:validation:Enum=value;mean;median;min;max;p50;p90;p95;p99;p99.9;p99.99
 type Statistic string
 
 // Statistics.
@@ -66,6 +78,10 @@ const (
 	StatisticP95 Statistic = "p95"
 	// StatisticP99 is the 99th percentile of the samples of all trials.
 	StatisticP99 Statistic = "p99"
+	// StatisticP999 is the 99.9th percentile of the samples of all trials.
+	StatisticP999 Statistic = "p99.9"
+	// StatisticP9999 is the 99.99th percentile of the samples of all trials.
+	StatisticP9999 Statistic = "p99.99"
 )
 
 // GateOperator is the comparison that a gate makes.

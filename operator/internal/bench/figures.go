@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/suggest"
@@ -50,7 +52,7 @@ func (f *Figures) check() error {
 		}
 		return nil
 	}
-	if f.Metric == "" && f.format().NoUsualField {
+	if f.Metric == "" && (f.format().NoUsualField || f.format().ByPath) {
 		return fmt.Errorf("--format %s has no usual figure: name one with --metric", f.Format)
 	}
 	return nil
@@ -63,7 +65,9 @@ func (f *Figures) format() format.Format { return format.Named(string(f.Format))
 var units = map[string]string{
 	"B/op": "By", "allocs/op": "allocs", "MB/s": "By/s", "memory_usage_byte": "By", "bytes_per_second": "By/s", "items_per_second": "items/s",
 	"throughput": "elements/s", "ops": "operations/s", "iops": "operations/s", "bw_bytes": "By/s", "Requests/sec": "requests/s",
-	"Transfer/sec": "By/s", "events per second": "events/s", "gc.alloc.rate.norm": "By", "BytesAllocatedPerOperation": "By",
+	"Transfer/sec": "By/s", "tps": "transactions/s", "summary.requestsPerSec": "requests/s", "summary.sizePerSec": "By/s",
+	"sum_received.bits_per_second": "By/s", "sum_sent.bits_per_second": "By/s", "events per second": "events/s",
+	"gc.alloc.rate.norm": "By", "BytesAllocatedPerOperation": "By",
 }
 
 var notMetricName = regexp.MustCompile(`[^A-Za-z0-9]+`)
@@ -95,6 +99,17 @@ func (f *Figures) metric() *assayv1alpha1.Metric {
 	}
 	if f.Metric != "" || f.Benchmark != "" {
 		out.From = &assayv1alpha1.MetricSource{Benchmark: f.Benchmark, Field: f.Metric}
+	}
+	switch f.Format {
+	case assayv1alpha1.JSONOutput:
+		out.From = &assayv1alpha1.MetricSource{Path: f.Metric}
+	case assayv1alpha1.CriterionOutput:
+		// Its folder does not state the unit, which is this one unless the program replaces Criterion's clock.
+		if out.Unit == "s" {
+			source := ptr.Deref(out.From, assayv1alpha1.MetricSource{})
+			source.Unit = "ns"
+			out.From = &source
+		}
 	}
 	return out
 }

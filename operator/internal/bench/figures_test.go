@@ -29,6 +29,12 @@ func TestFigures_UnitAndDirectionOfTool(t *testing.T) {
 		"a percentile of sysbench":                {Figures{Format: assayv1alpha1.SysbenchOutput, Metric: "95th percentile"}, "figure95thPercentile", "s", false},
 		"divan measures a time":                   {Figures{Format: assayv1alpha1.DivanOutput}, "time", "s", false},
 		"Catch2 measures a time":                  {Figures{Format: assayv1alpha1.Catch2Output}, "time", "s", false},
+		"iperf3 counts bits":                      {Figures{Format: assayv1alpha1.Iperf3Output, Metric: "sum_received.bits_per_second"}, "sumReceivedBitsPerSecond", "By/s", true},
+		"pgbench counts transactions":             {Figures{Format: assayv1alpha1.PgbenchOutput}, "rate", "transactions/s", true},
+		"vegeta measures a time":                  {Figures{Format: assayv1alpha1.VegetaOutput}, "time", "s", false},
+		"oha counts requests":                     {Figures{Format: assayv1alpha1.OhaOutput}, "rate", "requests/s", true},
+		"a percentile of oha":                     {Figures{Format: assayv1alpha1.OhaOutput, Metric: "latencyPercentiles.p99"}, "latencyPercentilesP99", "s", false},
+		"a path of a document has no unit":        {Figures{Format: assayv1alpha1.JSONOutput, Metric: "$.p99"}, "p99", "1", false},
 		"the mean of a table has no unit":         {Figures{Format: assayv1alpha1.CSVOutput, Metric: "mean"}, "mean", "1", false},
 	}
 	for name, tc := range cases {

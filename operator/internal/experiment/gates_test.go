@@ -105,14 +105,15 @@ func TestEarlyStopping_SampleCounts(t *testing.T) {
 		overruns, min int
 	}{
 		// MLPerf LoadGen: single stream, 99th percentile.
-		{0.99, 0, 459}, {0.99, 1, 662}, {0.95, 0, 90}, {0.90, 0, 44}, {0.5, 0, 7}, {0.5, 1, 11},
+		{0.99, 0, 459}, {0.99, 1, 662}, {0.95, 0, 90}, {0.90, 0, 44}, {0.5, 0, 7}, {0.5, 1, 11}, {0.9999, 1, 66_381},
 	} {
 		if got := EarlyStopping(c.share, 0.99, c.overruns); got != c.min {
 			t.Errorf("p%g with %d overruns: %d, want %d", 100*c.share, c.overruns, got, c.min)
 		}
 	}
 	for statistic, want := range map[Statistic]int{
-		StatisticP50: 11, StatisticP90: 100, StatisticP95: 200, StatisticP99: 1000, StatisticMedian: 0,
+		StatisticP50: 11, StatisticP90: 100, StatisticP95: 200, StatisticP99: 1000, StatisticP999: 10_000, StatisticP9999: 100_000,
+		StatisticMedian: 0,
 	} {
 		if got := MinSamples(statistic); got != want {
 			t.Errorf("%s needs %d samples, want %d", statistic, got, want)

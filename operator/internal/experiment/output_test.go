@@ -23,7 +23,101 @@ func TestFreeze_UnreadableOutputsAreRejected(t *testing.T) {
 			from(t, i, assayv1alpha1.MetricSource{Benchmark: "http_reqs", Field: "rate"})
 		}
 	}
+	// selects gives every metric a figure of a format without units.
+	selects := func(t *templateSpec, output assayv1alpha1.Output, source assayv1alpha1.MetricSource) {
+		hyperfine(t)
+		t.Output = output
+		for i := range t.Metrics {
+			from(t, i, source)
+		}
+	}
+	column := assayv1alpha1.MetricSource{Field: "ms", Unit: "ms"}
+	figure := assayv1alpha1.MetricSource{Path: "$.runs[*].ms", Unit: "ms"}
+	json, csv := assayv1alpha1.JSONOutput, assayv1alpha1.CSVOutput
 	checkRefusals(t, testSpec, map[string]refusal{
+		"a column of times without a unit": {
+			func(_ *runSpec, t *templateSpec) {
+				selects(t, assayv1alpha1.Output{Format: csv}, column)
+				from(t, 0, assayv1alpha1.MetricSource{Field: "ms"})
+			},
+			"template.metrics[0].from.unit", "CSV does not state units",
+		},
+		"a document without a path": {
+			func(_ *runSpec, t *templateSpec) {
+				selects(t, assayv1alpha1.Output{Format: json}, figure)
+				from(t, 0, assayv1alpha1.MetricSource{Unit: "ms"})
+			},
+			"template.metrics[0].from.path", "such as $.summary.p99",
+		},
+		"a path that is no JSONPath": {
+			func(_ *runSpec, t *templateSpec) {
+				selects(t, assayv1alpha1.Output{Format: json}, figure)
+				from(t, 0, assayv1alpha1.MetricSource{Path: "runs.ms", Unit: "ms"})
+			},
+			"template.metrics[0].from.path", `invalid JSONPath "runs.ms"`,
+		},
+		"a field of a document": {
+			func(_ *runSpec, t *templateSpec) {
+				selects(t, assayv1alpha1.Output{Format: json}, figure)
+				from(t, 0, assayv1alpha1.MetricSource{Field: "p99", Path: "$.p99", Unit: "ms"})
+			},
+			"template.metrics[0].from", "remove benchmark and field",
+		},
+		"a path in another format": {
+			func(_ *runSpec, t *templateSpec) {
+				hyperfine(t)
+				from(t, 0, assayv1alpha1.MetricSource{Path: "$.p99"})
+			},
+			"template.metrics[0].from.path", "set output.format to JSON",
+		},
+		"a percentile of one value": {
+			func(_ *runSpec, t *templateSpec) {
+				selects(t, assayv1alpha1.Output{Format: json}, figure)
+				from(t, 0, assayv1alpha1.MetricSource{Path: "$.summary['p50']", Unit: "ms"})
+				t.Metrics[0].Statistic = assayv1alpha1.StatisticP95
+			},
+			"template.metrics[0].statistic", "JSON gives one figure per trial and no samples",
+		},
+		"an error path that is no JSONPath": {
+			func(_ *runSpec, t *templateSpec) {
+				selects(t, assayv1alpha1.Output{Format: json, JSON: &assayv1alpha1.JSONOutputSettings{ErrorPath: "$["}}, figure)
+			},
+			"template.output.json.errorPath", `invalid JSONPath "$["`,
+		},
+		"settings of a table in another format": {
+			func(_ *runSpec, t *templateSpec) {
+				hyperfine(t)
+				t.Output.CSV = &assayv1alpha1.CSVOutputSettings{Separator: ";"}
+			},
+			"template.output.csv", "set output.format to CSV",
+		},
+		"settings of a document in another format": {
+			func(_ *runSpec, t *templateSpec) {
+				hyperfine(t)
+				t.Output.JSON = &assayv1alpha1.JSONOutputSettings{ErrorPath: "$.error"}
+			},
+			"template.output.json", "set output.format to JSON",
+		},
+		"one mark for decimals and thousands": {
+			func(_ *runSpec, t *templateSpec) {
+				settings := &assayv1alpha1.CSVOutputSettings{DecimalMark: ",", ThousandsMark: ","}
+				selects(t, assayv1alpha1.Output{Format: csv, CSV: settings}, column)
+			},
+			"template.output.csv.thousandsMark", "the decimal mark too",
+		},
+		"comments that begin like fields": {
+			func(_ *runSpec, t *templateSpec) {
+				settings := &assayv1alpha1.CSVOutputSettings{Separator: ";", Comment: ";"}
+				selects(t, assayv1alpha1.Output{Format: csv, CSV: settings}, column)
+			},
+			"template.output.csv.comment", "the separator too",
+		},
+		"a digit that separates fields": {
+			func(_ *runSpec, t *templateSpec) {
+				selects(t, assayv1alpha1.Output{Format: csv, CSV: &assayv1alpha1.CSVOutputSettings{Separator: "0"}}, column)
+			},
+			"template.output.csv.separator", "no quote, digit or line break",
+		},
 		"a metric of k6 without its name": {
 			func(_ *runSpec, t *templateSpec) { k6(t); from(t, 0, assayv1alpha1.MetricSource{Field: "p(95)"}) },
 			"template.metrics[0].from.benchmark", "such as http_req_duration",
@@ -37,9 +131,8 @@ func TestFreeze_UnreadableOutputsAreRejected(t *testing.T) {
 		},
 		"rows that nothing chooses": {
 			func(_ *runSpec, t *templateSpec) {
-				hyperfine(t)
-				t.Output.Format = assayv1alpha1.CSVOutput
-				from(t, 0, assayv1alpha1.MetricSource{Field: "ms", Benchmark: "encode"})
+				selects(t, assayv1alpha1.Output{Format: csv}, column)
+				from(t, 0, assayv1alpha1.MetricSource{Field: "ms", Benchmark: "encode", Unit: "ms"})
 			},
 			"template.metrics[0].from.benchmark", "write column=value",
 		},
@@ -113,6 +206,10 @@ func TestHasSamples_FormatsAndFields(t *testing.T) {
 		"a figure of sysbench":                       {assayv1alpha1.Output{Format: assayv1alpha1.SysbenchOutput}, assayv1alpha1.MetricSource{Field: "avg"}, false},
 		"divan's median":                             {assayv1alpha1.Output{Format: assayv1alpha1.DivanOutput}, assayv1alpha1.MetricSource{}, false},
 		"Catch2's mean":                              {assayv1alpha1.Output{Format: assayv1alpha1.Catch2Output}, assayv1alpha1.MetricSource{}, false},
+		"one value of a document":                    {assayv1alpha1.Output{Format: assayv1alpha1.JSONOutput}, assayv1alpha1.MetricSource{Path: "$.a['b:*'][0]"}, false},
+		"values of a document":                       {assayv1alpha1.Output{Format: assayv1alpha1.JSONOutput}, assayv1alpha1.MetricSource{Path: "$.a[*]"}, true},
+		"a figure of pgbench":                        {assayv1alpha1.Output{Format: assayv1alpha1.PgbenchOutput}, assayv1alpha1.MetricSource{}, false},
+		"a percentile of oha":                        {assayv1alpha1.Output{Format: assayv1alpha1.OhaOutput}, assayv1alpha1.MetricSource{Field: "latencyPercentiles.p99"}, false},
 		"rows of a table":                            {assayv1alpha1.Output{Format: assayv1alpha1.CSVOutput}, assayv1alpha1.MetricSource{Field: "ms"}, true},
 	}
 	for name, tc := range cases {

@@ -89,10 +89,20 @@ func readOutput(template *assayv1alpha1.BenchmarkTemplateSpec) record.Output {
 	if template.Output.Format == assayv1alpha1.AssayResult || template.Output.Format == assayv1alpha1.NoOutput {
 		return out
 	}
+	if csv := template.Output.CSV; csv != nil {
+		out.CSV = &record.CSV{
+			Separator: csv.Separator, DecimalMark: csv.DecimalMark, ThousandsMark: csv.ThousandsMark, Comment: csv.Comment,
+			Section: int(ptr.Deref(csv.Section, 0)),
+		}
+	}
+	if json := template.Output.JSON; json != nil {
+		out.JSON = &record.JSON{ErrorPath: json.ErrorPath}
+	}
 	for _, metric := range template.Metrics {
 		from := ptr.Deref(metric.From, assayv1alpha1.MetricSource{})
 		out.Metrics = append(out.Metrics, record.MetricSource{
-			Name: metric.Name, Unit: metric.Unit, Benchmark: from.Benchmark, Field: from.Field, FieldUnit: from.Unit,
+			Name: metric.Name, Unit: metric.Unit, Benchmark: from.Benchmark, Field: from.Field, Path: from.Path,
+			FieldUnit: from.Unit,
 		})
 	}
 	return out

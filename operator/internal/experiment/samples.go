@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"sort"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -12,7 +13,7 @@ import (
 // samples that with 99 % confidence at most a share 1-p of all samples exceeds the value that one of them exceeded. That takes 662 samples
 // for p99, or 459 if none exceeded it, in which case the percentile would be the largest sample.
 //
-// As a rule of thumb, ten samples beyond the percentile for p90, p95 and p99.
+// As a rule of thumb, ten samples beyond the percentile from p90 up.
 const (
 	percentileConfidence = 0.99
 	percentileOverruns   = 1
@@ -36,10 +37,13 @@ func MinSamples(statistic Statistic) int { return minSamples[statistic] }
 // EarlyStopping returns the smallest sample count n for which, with the confidence, a value exceeded by at most overruns samples is at
 // least the percentile: the smallest n with P(Binomial(n, 1-share) <= overruns) <= 1 - confidence.
 func EarlyStopping(share, confidence float64, overruns int) int {
-	for n := overruns + 1; ; n++ {
-		// The incomplete beta function is that probability.
-		if mathext.RegIncBeta(float64(n-overruns), float64(overruns+1), share) <= 1-confidence {
-			return n
-		}
+	// The incomplete beta function is that probability. It decreases with n.
+	enough := func(n int) bool {
+		return mathext.RegIncBeta(float64(n-overruns), float64(overruns+1), share) <= 1-confidence
 	}
+	least, most := overruns+1, overruns+1
+	for !enough(most) {
+		most *= 2
+	}
+	return least + sort.Search(most-least, func(more int) bool { return enough(least + more) })
 }

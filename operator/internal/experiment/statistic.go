@@ -16,6 +16,8 @@ const (
 	StatisticP90    Statistic = "p90"
 	StatisticP95    Statistic = "p95"
 	StatisticP99    Statistic = "p99"
+	StatisticP999   Statistic = "p99.9"
+	StatisticP9999  Statistic = "p99.99"
 )
 
 // statistics lists all statistics, in the order of the API reference. The enumeration of the API, its documentation, validation and the
@@ -36,6 +38,8 @@ var statistics = []struct {
 	{StatisticP90, 0.90, "is the 90th percentile of the samples of all trials."},
 	{StatisticP95, 0.95, "is the 95th percentile of the samples of all trials."},
 	{StatisticP99, 0.99, "is the 99th percentile of the samples of all trials."},
+	{StatisticP999, 0.999, "is the 99.9th percentile of the samples of all trials."},
+	{StatisticP9999, 0.9999, "is the 99.99th percentile of the samples of all trials."},
 }
 
 // Statistics lists all statistics.

@@ -172,7 +172,7 @@ func TestCheck_DefinitionsRejectInputThatFreezeAssumesValid(t *testing.T) {
 		},
 		"a figure that k6 computes, without name": {
 			output, "output: {format: K6}",
-			"spec.template: every metric of K6, Sysbench and CSV needs from.field",
+			"spec.template: every metric of K6, Sysbench, Iperf3 and CSV needs from.field",
 		},
 		"metrics of a program that reports none": {
 			output, "output: {format: None}",

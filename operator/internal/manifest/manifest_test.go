@@ -94,7 +94,7 @@ func TestRead_InvalidFilesAreRejected(t *testing.T) {
 		"a document that is not a mapping":            {"- 1\n- 2\n", ":1:1: invalid document: not a mapping"},
 		"a second document, counted in the file":      {fullRun + "---\nkind: Pod\n", `:21:1: apiVersion: invalid apiVersion ""`},
 		"an operator that is misspelt":                {run("RatioAtLeast", "RatioAtLest"), `:19:30: spec.gates[0].op: invalid value "RatioAtLest": allowed are RatioAtLeast, RatioAtMost, DifferenceAtLeast, DifferenceAtMost, AtLeast, AtMost, ParityEqual, Completes; did you mean RatioAtLeast?`},
-		"a format that is misspelt":                   {template("Hyperfine", "Hyperfin"), `spec.output.format: invalid value "Hyperfin": allowed are AssayResult, GoBench, Criterion, GoogleBenchmark, Hyperfine, PytestBenchmark, K6, JMH, BenchmarkDotNet, Fio, Wrk, Sysbench, Divan, Catch2, CSV, None; did you mean Hyperfine?`},
+		"a format that is misspelt":                   {template("Hyperfine", "Hyperfin"), `spec.output.format: invalid value "Hyperfin": allowed are AssayResult, GoBench, Criterion, GoogleBenchmark, Hyperfine, PytestBenchmark, K6, JMH, BenchmarkDotNet, Fio, Wrk, Sysbench, Divan, Catch2, Iperf3, Pgbench, Vegeta, Oha, AIPerf, JSON, CSV, None; did you mean Hyperfine?`},
 		"half a word":                                 {template("LowerIsBetter", "lower"), `spec.metrics[0].direction: invalid value "lower": allowed are HigherIsBetter, LowerIsBetter; did you mean LowerIsBetter?`},
 		"a word that resembles none":                  {template("LowerIsBetter", "best"), "allowed are HigherIsBetter, LowerIsBetter\n"},
 		"a field that is missing":                     {run("op: RatioAtLeast, ", ""), ":19:5: spec.gates[0].op: is missing: allowed are RatioAtLeast, "},

@@ -31,7 +31,7 @@ func TestAPIServer_UnreadableOutputsAreRejected(t *testing.T) {
 			func(t *template) { t.Output = assayv1alpha1.Output{} }, "an AssayResult names its metrics itself",
 		},
 		"a figure of k6 without its name": {
-			func(t *template) { t.Metrics[0].From.Field = "" }, "every metric of K6, Sysbench and CSV needs from.field",
+			func(t *template) { t.Metrics[0].From.Field = "" }, "every metric of K6, Sysbench, Iperf3 and CSV needs from.field",
 		},
 		"a format that does not exist": {
 			func(t *template) { t.Output.Format = "JMeter" }, `Unsupported value: "JMeter"`,

@@ -117,7 +117,8 @@ func statistics() enumeration {
 		doc: "is the function that makes one number of the samples of one trial or, for percentiles, of all trials of an arm.",
 	}
 	for _, of := range experiment.Statistics() {
-		out.values = append(out.values, value{"Statistic" + strings.ToUpper(string(of[:1])) + string(of[1:]), string(of), of.Doc()})
+		constant := strings.ToUpper(string(of[:1])) + strings.ReplaceAll(string(of[1:]), ".", "")
+		out.values = append(out.values, value{"Statistic" + constant, string(of), of.Doc()})
 	}
 	return out
 }
