@@ -14,6 +14,7 @@ pytest=9.1.1
 pytest_benchmark=5.3.1
 k6=1.8.1
 jmh=1.37 # As in workflows/examples/jmh/pom.xml.
+vegeta=12.13.0
 divan=0.1.21 # As in workflows/examples/divan/Cargo.toml.
 
 # once FOLDER COMMAND... makes a folder of the cache by a command that gets its path, or leaves nothing behind.
@@ -32,6 +33,7 @@ install_hyperfine() {
   cargo install --quiet --locked --version "$hyperfine" --root "$1" --target-dir "$1/target" hyperfine && rm -rf "$1/target"
 }
 install_k6() { GOBIN=$1 CGO_ENABLED=0 go install -trimpath -ldflags "-s -w" "go.k6.io/k6@v$k6"; }
+install_vegeta() { GOBIN=$1 CGO_ENABLED=0 go install -trimpath -ldflags "-s -w" "github.com/tsenart/vegeta/v12@v$vegeta"; }
 install_pytest() {
   python3 -m venv "$1" &&
     "$1/bin/pip" install --quiet --disable-pip-version-check "pytest==$pytest" "pytest-benchmark==$pytest_benchmark"
@@ -101,7 +103,7 @@ prepare_pytest-benchmark() {
 prepare_k6() {
   once "k6-$k6" install_k6
   ln -sf "$cache/k6-$k6/k6" "$programs/k6"
-  (cd workflows/examples/k6/server && CGO_ENABLED=0 go build -trimpath -o "$programs/pages" .)
+  pages
 }
 
 prepare_jmh() {
@@ -125,7 +127,7 @@ prepare_fio() { packaged fio; }
 
 prepare_wrk() {
   packaged wrk
-  (cd workflows/examples/k6/server && CGO_ENABLED=0 go build -trimpath -o "$programs/pages" .)
+  pages
 }
 
 prepare_sysbench() { packaged sysbench; }
@@ -140,6 +142,31 @@ prepare_catch2() {
     g++ -O2 -std=c++17 -I"$cache/catch2/usr/include" workflows/examples/catch2/sums.cc -o "$programs/sums"
   fi
 }
+
+# pages builds the server of k6's example.
+pages() { (cd workflows/examples/k6/server && CGO_ENABLED=0 go build -trimpath -o "$programs/pages" .); }
+
+prepare_iperf3() { packaged iperf3; }
+
+prepare_pgbench() {
+  ln -sf "$(find /usr/lib/postgresql -name pgbench | sort | tail -1)" "$programs/pgbench"
+  cp workflows/examples/pgbench/postgres.sh "$programs/"
+}
+
+prepare_vegeta() {
+  once "vegeta-$vegeta" install_vegeta
+  cp "$cache/vegeta-$vegeta/vegeta" workflows/examples/vegeta/attack.sh "$programs/"
+  pages
+}
+
+prepare_oha() {
+  ln -sf "$(command -v oha)" "$programs/oha"
+  pages
+}
+
+prepare_aiperf() { ln -sf "$(command -v aiperf)" "$programs/aiperf"; }
+
+prepare_json() { :; }
 
 prepare_csv() { :; }
 
@@ -157,8 +184,16 @@ lacking() {
   google-benchmark | catch2)
     has apt-get dpkg g++ || echo "its library is taken from Debian's packages and this system is not Debian"
     ;;
-  fio | wrk | sysbench)
+  fio | wrk | sysbench | iperf3)
     has "$1" || { has apt-get && [ "$(id -u)" = 0 ]; } || echo "$1 is not on PATH"
+    ;;
+  pgbench)
+    find /usr/lib/postgresql -name pgbench 2>/dev/null | grep -q . && has setpriv || echo "PostgreSQL is not in /usr/lib/postgresql"
+    ;;
+  oha) has oha || echo "oha is not on PATH" ;;
+  aiperf)
+    has aiperf curl && curl --silent --max-time 5 --output /dev/null http://127.0.0.1:8000/ ||
+      echo "aiperf is not on PATH, or no model server answers at 127.0.0.1:8000"
     ;;
   jmh) has java javac mvn || echo "it needs a JDK and Maven on PATH" ;;
   benchmarkdotnet) has dotnet || echo "it needs the .NET SDK on PATH" ;;
@@ -183,7 +218,8 @@ run() {
 
 tools=("$@")
 [ $# -gt 0 ] || tools=(
-  go-test criterion google-benchmark hyperfine pytest-benchmark k6 jmh benchmarkdotnet fio wrk sysbench divan catch2 csv
+  go-test criterion google-benchmark hyperfine pytest-benchmark k6 jmh benchmarkdotnet fio wrk sysbench divan catch2
+  iperf3 pgbench vegeta oha aiperf json csv
 )
 passed=0 failed=0
 for tool in "${tools[@]}"; do
