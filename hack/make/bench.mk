@@ -89,6 +89,7 @@ bench-history: build-calibration ## Figures of histories: false alerts, recall, 
 bench-verdict: build-calibration ## Figures of verdicts: error rates, power and cost.
 	@bin/calibrate figures
 	@bin/calibrate attacks
+	@cargo run --quiet --locked -p assay-adapters --example cells
 	@bin/assay-runner bench
 	@hack/perturbation.sh
 
