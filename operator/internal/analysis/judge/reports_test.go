@@ -3,6 +3,7 @@ package judge_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,6 +140,12 @@ func TestReports_ArmsThatMeasuredDifferentThingsAreInvalid(t *testing.T) {
 						if found.Verdict != experiment.VerdictInvalid || !strings.Contains(found.Reason, word) {
 							t.Errorf("%+v against %+v: %s: %s\nwant Invalid, with %s", pair[0], pair[1], found.Verdict, found.Reason, word)
 						}
+					}
+					doubted := slices.ContainsFunc(got.Doubts, func(doubt analysis.Doubt) bool {
+						return doubt.Reason == analysis.DoubtOtherThing && doubt.Metric == "time" && strings.Contains(doubt.Detail, words[0])
+					})
+					if !doubted {
+						t.Errorf("%+v against %+v: doubts %+v\nwant %s", pair[0], pair[1], got.Doubts, analysis.DoubtOtherThing)
 					}
 					if len(got.Ratios) > 0 {
 						t.Errorf("%+v against %+v: ratios of different things: %+v", pair[0], pair[1], got.Ratios)
