@@ -92,6 +92,13 @@ func TestFreeze_InvalidDesignsAreRejected(t *testing.T) {
 			func(s *runSpec, _ *templateSpec) { adaptive(s); s.Design.Stop.RelativeHalfWidth = "0.0%" },
 			"spec.design.stop.relativeHalfWidth", `invalid value "0.0%"`,
 		},
+		"a stopping rule for a difference, which may be 0": {
+			func(s *runSpec, _ *templateSpec) {
+				adaptive(s)
+				s.Gates[0].Op, s.Gates[0].Bound = assayv1alpha1.DifferenceAtLeast, "0"
+			},
+			"spec.design.stop", "add one with RatioAtLeast, RatioAtMost, AtLeast or AtMost, or remove stop",
+		},
 		"a stopping rule without an interval to make narrower": {
 			func(s *runSpec, _ *templateSpec) {
 				adaptive(s)
