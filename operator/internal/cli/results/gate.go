@@ -37,7 +37,7 @@ func gateError(run *assayv1alpha1.BenchmarkRun, lenient bool) error {
 		}
 		detail += "; use more blocks, a quieter machine or a wider bound"
 	case assayv1alpha1.VerdictInvalid:
-		detail = ", because too few trials are valid"
+		detail = cmp.Or(detail, ", because too few trials are valid")
 		if cause := runs.BrokenSetup(run); cause != "" {
 			detail = ": " + assayv1alpha1.ReasonSetupBroken + ": " + report.Printable(cause)
 		}
