@@ -50,14 +50,13 @@ type Source struct {
 	// secret names the Secret with the credentials, and keys its entries for the access key and the secret key.
 	secret string
 	keys   []string
-	wave   int
+	wave   WaveFlag
 }
 
 // AddFlags adds the flags for credentials and --wave.
 func (s *Source) AddFlags(command *cobra.Command) {
 	s.AddCredentials(command)
-	command.Flags().IntVar(&s.wave, "wave", -1, "use the analysis of this wave")
-	command.Flags().Lookup("wave").DefValue = "newest analysed wave"
+	s.wave.AddFlag(command.Flags(), "use the analysis of this wave", "newest analysed wave")
 }
 
 // AddCredentials adds the flags for credentials of the object store.
@@ -95,7 +94,11 @@ func (s *Source) Open(ctx context.Context, where string) (*AnalyzedLedger, error
 	if err != nil {
 		return nil, err
 	}
-	return ReadAnalyzedLedger(ctx, store, where, s.wave)
+	wave, err := s.wave.Of(ctx, store, -1)
+	if err != nil {
+		return nil, err
+	}
+	return ReadAnalyzedLedger(ctx, store, where, wave)
 }
 
 // ReadAnalyzedLedger reads the analysis of a wave, or the newest analysis if wave is negative.

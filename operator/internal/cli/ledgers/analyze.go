@@ -33,7 +33,7 @@ import (
 
 type analyzeOptions struct {
 	ledger string
-	wave   int
+	wave   cli.WaveFlag
 	out    string
 	write  bool
 	// mounted holds the credentials of a pod, and away the retry period for an unreachable store.
@@ -114,8 +114,7 @@ func NewAnalyzeCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&options.ledger, "ledger", "",
 		"URL of the run's ledger: file:///absolute/folder, file:///absolute/name.tar.zst or s3://bucket/prefix?endpoint=http://host:port")
-	flags.IntVar(&options.wave, "wave", -1, "analyze attempts up to and including this wave")
-	flags.Lookup("wave").DefValue = "newest wave"
+	options.wave.AddFlag(flags, "analyze attempts up to and including this wave", "newest wave")
 	flags.StringVar(&options.out, "out", "-",
 		"URL for analysis.json, report.md, report.html, table.csv and attempts.parquet; - prints the analysis")
 	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet to the "+
@@ -138,7 +137,10 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 	if err != nil {
 		return err
 	}
-	wave := options.wave
+	wave, err := options.wave.Of(ctx, s, -1)
+	if err != nil {
+		return err
+	}
 	if wave < 0 {
 		if wave, err = ledger.LastWave(ctx, s); err != nil {
 			return fmt.Errorf("find the newest wave: %w", err)

@@ -364,9 +364,22 @@ func TestReport_MissingAnalysisNamesCommand(t *testing.T) {
 		!strings.Contains(err.Error(), "assay analyze --ledger URL --write") {
 		t.Errorf("error %v", err)
 	}
-	_, _, err = assay(t, "report", judgedLedger(t), "--wave", "7")
-	if err == nil || !strings.Contains(err.Error(), "no analysis of wave 7") {
-		t.Errorf("error %v", err)
+}
+
+func TestCommands_WaveOutsideOfTheLedgerIsUsageError(t *testing.T) {
+	folder := judgedLedger(t)
+	for _, command := range [][]string{
+		{"report", folder}, {"results", folder}, {"analyze", "--ledger", store.FolderURL(folder)}, {"compare", folder, folder},
+	} {
+		for _, wave := range []string{"1", "5", "-3", "-1"} {
+			_, _, err := assay(t, append(command, "--wave", wave)...)
+			if cli.ExitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), "invalid --wave "+wave+": allowed are 0, because") {
+				t.Errorf("%s --wave %s: %v", command[0], wave, err)
+			}
+		}
+		if _, _, err := assay(t, append(command, "--wave", "0")...); err != nil {
+			t.Errorf("%s --wave 0: %v", command[0], err)
+		}
 	}
 }
 
