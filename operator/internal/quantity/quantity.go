@@ -144,8 +144,9 @@ func PercentTo(share float64, decimals int) string { return Decimals(100*share, 
 // InPercent formats a share in per cent, in full and without the digits of binary fractions.
 func InPercent(share float64) string { return Full(math.Round(share*1e8) / 1e6) }
 
-// Duration formats a duration, rounded to a multiple of a unit.
-func Duration(of, to time.Duration) string { return of.Round(to).String() }
+// Duration formats a duration, rounded to a multiple of a unit. A negative one, the difference of two clocks or of one that was set back,
+// is 0s.
+func Duration(of, to time.Duration) string { return max(of, 0).Round(to).String() }
 
 // Seconds formats a duration, rounded to the second.
 func Seconds(of time.Duration) string { return Duration(of, time.Second) }

@@ -42,6 +42,7 @@ func TestFormat_Examples(t *testing.T) {
 		"a number with its sign":                  {Signed(0.126, 2), "+0.13"},
 		"a column of intervals":                   {WithEnds(1.234, 1, 2, 2), "1.23 [1.00, 2.00]"},
 		"all decimals there are":                  {Decimals(0.25, -1), "0.25"},
+		"a time before a clock was set back":      {Seconds(-3 * time.Second), "0s"},
 		"a time to the second":                    {Seconds(61600 * time.Millisecond), "1m2s"},
 		"a time to a tenth of one":                {Duration(61630*time.Millisecond, 100*time.Millisecond), "1m1.6s"},
 		"a small file":                            {Bytes(12), "1 KiB"},
