@@ -72,6 +72,7 @@ calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a ta
 	@bin/calibrate simulate --runs 200 --check
 	@bin/calibrate real --runs 2 --slowdown 0,5 --neighbour cpu --check
 	@bin/calibrate attacks
+	@bin/calibrate broken
 
 .PHONY: calibrate-history
 calibrate-history: build-calibration ## Error rates of histories on simulated years, into docs/history.md (half an hour); OTAVA=python.
@@ -90,6 +91,7 @@ bench-verdict: build-calibration ## Figures of verdicts: error rates, power and 
 	@bin/calibrate figures
 	@bin/calibrate attacks
 	@cargo run --quiet --locked -p assay-adapters --example cells
+	@bin/calibrate broken
 	@bin/assay-runner bench
 	@hack/perturbation.sh
 
