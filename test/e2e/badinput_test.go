@@ -6,20 +6,52 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A workload fails in different ways: the run ends, reports it, and records every attempt.
+// ending is a row of the table of outcomes (docs/concepts.md).
+type ending struct {
+	phase   assayv1alpha1.Phase
+	reason  string
+	verdict assayv1alpha1.Verdict
+}
+
+var broken = ending{assayv1alpha1.PhaseFailed, assayv1alpha1.ReasonSetupBroken, assayv1alpha1.VerdictInvalid}
+
+// A workload fails in different ways, in both arms, in the baseline or in the candidate: the run ends with the phase, the reason and the
+// verdict of the table of outcomes, and records every attempt.
 func TestWorkloadsThatMisbehave(t *testing.T) {
 	long(t)
+	command := func(words ...string) func(*assayv1alpha1.BenchmarkRun) {
+		return func(run *assayv1alpha1.BenchmarkRun) {
+			run.Spec.Template.Command, run.Spec.Template.Parameters = words, nil
+			run.Spec.Parameters, run.Spec.Sweep = nil, nil
+			run.Spec.Arms[0].Parameters, run.Spec.Arms[1].Parameters = nil, nil
+			run.Spec.Gates = run.Spec.Gates[1:]
+		}
+	}
+	metric := func(edit func(*assayv1alpha1.Metric)) func(*assayv1alpha1.BenchmarkRun) {
+		return func(run *assayv1alpha1.BenchmarkRun) { edit(&run.Spec.Template.Metrics[0]) }
+	}
+	// strategy selects an invalid way to scan, which the program refuses.
+	strategy := func(arms ...int) func(*assayv1alpha1.BenchmarkRun) {
+		return func(run *assayv1alpha1.BenchmarkRun) {
+			for _, arm := range arms {
+				run.Spec.Arms[arm].Parameters["strategy"] = "none"
+			}
+		}
+	}
+	noGo := ending{assayv1alpha1.PhaseSucceeded, assayv1alpha1.ReasonVerdictReached, assayv1alpha1.VerdictNoGo}
 	cases := map[string]struct {
-		name    string
-		edit    func(*assayv1alpha1.BenchmarkRun)
+		name string
+		edit func(*assayv1alpha1.BenchmarkRun)
+		// outcome is that of every attempt; empty if the arms differ.
 		outcome string
-		verdict assayv1alpha1.Verdict
+		want    ending
 	}{
 		"hangs past its timeout": {
 			"hangs", func(run *assayv1alpha1.BenchmarkRun) {
@@ -28,23 +60,29 @@ func TestWorkloadsThatMisbehave(t *testing.T) {
 				run.Spec.Sweep.Axes[0].Values = []string{"8"}
 				run.Spec.Template.TrialTimeout = metav1.Duration{Duration: time.Second}
 			},
-			"TimedOut", assayv1alpha1.VerdictNoGo,
+			"TimedOut", ending{assayv1alpha1.PhaseSucceeded, assayv1alpha1.ReasonTooFewTrials, assayv1alpha1.VerdictInvalid},
 		},
-		"prints something else than a result": {
-			"malformed", func(run *assayv1alpha1.BenchmarkRun) {
-				run.Spec.Template.Command, run.Spec.Template.Parameters = []string{"/scan-pir", "--help"}, nil
-				run.Spec.Parameters, run.Spec.Sweep = nil, nil
-				run.Spec.Arms[0].Parameters, run.Spec.Arms[1].Parameters = nil, nil
-				run.Spec.Gates = run.Spec.Gates[1:]
-			},
-			"Malformed", assayv1alpha1.VerdictNoGo,
-		},
+		"prints something else than a result": {"malformed", command("/scan-pir", "--help"), "Malformed", broken},
+		"a program that is missing":           {"missing", command("/no/such/program"), "Failed", broken},
+		"a folder in place of a program":      {"folder", command("/tmp"), "Failed", broken},
+		"an option that it does not have":     {"option", command("/scan-pir", "--no-such-option"), "Failed", broken},
+		"a metric that it does not report": {"metric", func(run *assayv1alpha1.BenchmarkRun) {
+			run.Spec.Template.Metrics = append(run.Spec.Template.Metrics, assayv1alpha1.Metric{
+				Name: "other", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, Statistic: assayv1alpha1.StatisticMedian,
+			})
+		}, "Succeeded", broken},
+		"a unit that it does not report": {"unit", metric(func(m *assayv1alpha1.Metric) { m.Unit = "rows" }), "Succeeded", broken},
+		"a file that it does not write": {"file", func(run *assayv1alpha1.BenchmarkRun) { run.Spec.Template.Output.Path = "other.json" },
+			"Malformed", broken},
+		"both arms refuse their strategy":    {"both", strategy(0, 1), "Failed", broken},
+		"the baseline refuses its strategy":  {"baseline", strategy(0), "", broken},
+		"the candidate refuses its strategy": {"candidate", strategy(1), "", noGo},
 		"disagrees in parity": {
 			"disagrees", func(run *assayv1alpha1.BenchmarkRun) {
 				run.Spec.Template.Parameters = append(run.Spec.Template.Parameters, assayv1alpha1.Parameter{Name: "seed", Default: ptr.To("1")})
 				run.Spec.Arms[1].Parameters["seed"] = "2"
 			},
-			"Succeeded", assayv1alpha1.VerdictNoGo,
+			"Succeeded", noGo,
 		},
 	}
 	for name, tc := range cases {
@@ -52,29 +90,34 @@ func TestWorkloadsThatMisbehave(t *testing.T) {
 			run := inline(smallScan("misbehaves-"+tc.name, 3), func(*assayv1alpha1.BenchmarkTemplateSpec) {})
 			run.Spec.Gates[0].At = nil
 			tc.edit(run)
-			keepsEveryAttempt(t, run, tc.outcome, tc.verdict)
+			keepsEveryAttempt(t, run, tc.outcome, tc.want)
 		})
 	}
 }
 
-// keepsEveryAttempt measures a run, all of whose trials have the outcome.
-func keepsEveryAttempt(t *testing.T, run *assayv1alpha1.BenchmarkRun, outcome string, verdict assayv1alpha1.Verdict) []map[string]any {
+// keepsEveryAttempt measures a run, all of whose trials have the outcome, if one is given.
+func keepsEveryAttempt(t *testing.T, run *assayv1alpha1.BenchmarkRun, result string, want ending) []map[string]any {
 	t.Helper()
 	apply(t, run)
-	ended := untilComplete(t, run.Name, 4*time.Minute)
-	if ended.Status.Verdict != verdict {
-		t.Errorf("verdict %q, want %s: %s", ended.Status.Verdict, verdict, conditions(ended))
+	ended := untilEnded(t, run.Name, 4*time.Minute)
+	kind := assayv1alpha1.ConditionComplete
+	if want.phase == assayv1alpha1.PhaseFailed {
+		kind = assayv1alpha1.ConditionFailed
+	}
+	last := meta.FindStatusCondition(ended.Status.Conditions, kind)
+	if last == nil || (ending{ended.Status.Phase, last.Reason, ended.Status.Verdict}) != want {
+		t.Errorf("phase %s, verdict %q, want %+v: %s", ended.Status.Phase, ended.Status.Verdict, want, conditions(ended))
 	}
 	found := attempts(t, run.Name)
 	if int32(len(found)) != ended.Status.Trials.Planned {
 		t.Errorf("%d attempts in the ledger, %d planned", len(found), ended.Status.Trials.Planned)
 	}
 	for _, attempt := range found {
-		if attempt["outcome"] != outcome {
-			t.Fatalf("attempt %s is %s, want %s: %s", attempt["id"], attempt["outcome"], outcome, attempt["message"])
+		if result != "" && attempt["outcome"] != result {
+			t.Fatalf("attempt %s is %s, want %s: %s", attempt["id"], attempt["outcome"], result, attempt["message"])
 		}
 	}
-	if outcome != "Succeeded" && ended.Status.Trials.Failed != ended.Status.Trials.Planned {
+	if result != "" && result != "Succeeded" && ended.Status.Trials.Failed != ended.Status.Trials.Planned {
 		t.Errorf("status counts %d failed trials of %d", ended.Status.Trials.Failed, ended.Status.Trials.Planned)
 	}
 	return found
@@ -88,7 +131,7 @@ func TestAParameterValueArrivesVerbatim(t *testing.T) {
 		tpl.Parameters = append(tpl.Parameters, assayv1alpha1.Parameter{Name: "path"})
 	})
 	run.Spec.Parameters["path"] = hostile
-	for _, attempt := range keepsEveryAttempt(t, run, "Failed", assayv1alpha1.VerdictNoGo) {
+	for _, attempt := range keepsEveryAttempt(t, run, "Failed", broken) {
 		argv, _ := attempt["argv"].([]any)
 		if !slices.Contains(argv, any("--path="+hostile)) {
 			t.Fatalf("argv is %q, want an element --path=%q", argv, hostile)

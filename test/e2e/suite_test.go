@@ -206,6 +206,17 @@ func untilComplete(t *testing.T, name string, limit time.Duration) *assayv1alpha
 	return run
 }
 
+// untilEnded waits until the run has ended in any way.
+func untilEnded(t *testing.T, name string, limit time.Duration) *assayv1alpha1.BenchmarkRun {
+	t.Helper()
+	var run *assayv1alpha1.BenchmarkRun
+	eventually(t, limit, "run "+name+" has ended", func() (bool, string) {
+		run = getRun(t, name)
+		return run.Status.CompletionTime != nil, conditions(run)
+	})
+	return run
+}
+
 // results is the run's analysis, read from the ledger by the command a user would type.
 func results(t *testing.T, name string) map[string]any {
 	t.Helper()
