@@ -77,14 +77,14 @@ func TestGate_Timeout(t *testing.T) {
 
 func TestGate_InvalidNamesTheGateThatIsNotJudged(t *testing.T) {
 	status := assayv1alpha1.BenchmarkRunStatus{Verdict: assayv1alpha1.VerdictInvalid}
-	if got := gateError(&assayv1alpha1.BenchmarkRun{Status: status}, false).Error(); got != "the verdict is Invalid, because too few trials are valid" {
+	said := func() string { return gateError(&assayv1alpha1.BenchmarkRun{Status: status}, false).Error() }
+	if got := said(); got != "the verdict is Invalid, because too few trials are valid" {
 		t.Errorf("without a gate: %s", got)
 	}
 	status.Gates = []assayv1alpha1.GateStatus{{
 		Name: "speed", Candidate: "new", Outcome: assayv1alpha1.VerdictInvalid, Severity: assayv1alpha1.Blocking, Message: "another benchmark",
 	}}
-	if got := gateError(&assayv1alpha1.BenchmarkRun{Status: status}, false).Error(); got !=
-		"the verdict is Invalid: gate speed of new: another benchmark" {
+	if got := said(); got != "the verdict is Invalid: gate speed of new: another benchmark" {
 		t.Errorf("with a gate: %s", got)
 	}
 }
