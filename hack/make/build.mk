@@ -20,8 +20,8 @@ RUST_BIN := target/$(RUST_TARGET)/$(RUST_PROFILE)
 KERNELS := scan-pir batch-rms24 batch-curp-ho insert-diskann insert-mork spin-kernel
 RUST_PACKAGES := assay-runner assay-neighbour $(KERNELS)
 RUST_PROGRAMS := assay-runner assay-neighbour $(KERNELS)
-# Programs that attack Assay in tests are in no release.
-TEST_PROGRAMS := assay-hostile
+# Programs that attack Assay in tests, or are killed in them, are in no release.
+TEST_PROGRAMS := assay-hostile assay-killed
 
 # cargo_build compiles packages with the profile of bin/.
 cargo_build = $(if $(filter checked,$(RUST_PROFILE)),$(STATIC_CARGO) build $(CHECKED),$(CARGO_RELEASE) $(1:%=-p %))

@@ -185,7 +185,9 @@ type Attempt struct {
 	Noise          NoiseWindows      `json:"noise"`
 	Resources      Resources         `json:"resources"`
 	Output         []RawOutput       `json:"output,omitempty"`
-	Roles          []RoleSeen        `json:"roles,omitempty"`
+	// Kernel has the events of the kernel; nil if they were not recorded.
+	Kernel *Kernel    `json:"kernel,omitempty"`
+	Roles  []RoleSeen `json:"roles,omitempty"`
 	// Kept has the fields that the keeper added; nil if it added none.
 	Kept *Kept `json:"kept,omitempty"`
 

@@ -29,7 +29,8 @@ const mostTails = 4 << 20
 func NewSharing() *Sharing {
 	s := &Sharing{texts: map[string]string{}}
 	s.options = json.JoinOptions(strict, json.WithUnmarshalers(json.JoinUnmarshalers(
-		sharing(s, withoutReadings), sharing[map[string]string](s, nil), sharing[[]string](s, nil), wholeNumber,
+		sharing(s, withoutReadings), sharing[map[string]string](s, nil), sharing[[]string](s, nil),
+		sharing[*Kernel](s, nil), wholeNumber,
 	)))
 	return s
 }
@@ -47,6 +48,7 @@ func (s *Sharing) ParseAttempt(raw []byte) (*Attempt, error) {
 	if year := attempt.StartedAt.UTC().Year(); year < firstYear || year > lastYear {
 		return nil, fmt.Errorf("invalid startedAt: allowed are the years from %d to %d", firstYear, lastYear)
 	}
+	attempt.applyKernel()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, tail := range attempt.tails() {

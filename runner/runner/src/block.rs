@@ -20,6 +20,7 @@ use crate::host::Host;
 use crate::images::Images;
 use crate::isolation::{Grant, Observed, OtherWorkSeen};
 use crate::keeper::{Address, Keeper};
+use crate::kernel::{self, Events};
 use crate::launch::{Launch, Launcher};
 use crate::layout;
 use crate::log::log;
@@ -255,7 +256,7 @@ impl<'a> Block<'a> {
                 before = self.moment.window(self.canary(trial));
             }
         }
-        let kills_before = self.cgroups.out_of_memory_kills();
+        let events_before = Events::read(&self.cgroups);
         let allowed_before = CpuSet::allowed();
         let counters_before = self.counters(allowed_before.as_ref());
         let ended = match (&staged, &ended_before) {
@@ -273,6 +274,7 @@ impl<'a> Block<'a> {
             (Err(how), None) => Ended::never_ran(how.clone()),
         };
         let counters_after = self.counters(allowed_before.as_ref());
+        let events = Events::read(&self.cgroups).since(&events_before, ended.deaths.clone());
         let allowed_after = CpuSet::allowed();
         self.launcher.inherited.restore_cpus();
         let mut during = counters_after.since(&counters_before, &self.history);
@@ -284,6 +286,7 @@ impl<'a> Block<'a> {
         let resident = ended.usage.as_ref().map(|usage| usage.resident() + roles::memory(&ended.services));
         let after = self.probe_after(trial, &ended, resident);
 
+        let cause = kernel::cause(&events, self.cgroups.memory_limit());
         let mut verdict = verdict::judge(
             &ended,
             &Terms {
@@ -291,8 +294,7 @@ impl<'a> Block<'a> {
                 place: &place,
                 parity_required: self.plan.parity_required,
                 timeout: self.plan.timeout,
-                out_of_memory: self.cgroups.out_of_memory_kills() > kills_before,
-                memory_limit: self.cgroups.memory_limit(),
+                kernel: cause.as_deref(),
             },
         );
         if let Some(reason) = ended_before {
@@ -322,12 +324,16 @@ impl<'a> Block<'a> {
             noise: Noise { before, during, after },
             resources,
             output: verdict.output.clone().or_else(|| self.plan.output.evidence(&ended, &place)),
+            // Without a process there is nothing that the counters could be of.
+            kernel: Some(events).filter(|_| !ended.how.never_ran() || cause.is_some()),
             roles,
             ..attempt
         };
         if let Some(problem) = record::too_large(&attempt) {
-            verdict = Verdict { exit_code: verdict.exit_code, ..Verdict::unhappy(Outcome::Malformed, problem) };
-            (attempt.outcome, attempt.message, attempt.result) = (Outcome::Malformed, verdict.message.clone(), None);
+            let outcome = if cause.is_some() { Outcome::Failed } else { Outcome::Malformed };
+            let problem = cause.map_or(problem.clone(), |cause| format!("{cause}: {problem}"));
+            verdict = Verdict { exit_code: verdict.exit_code, ..Verdict::unhappy(outcome, problem) };
+            (attempt.outcome, attempt.message, attempt.result) = (outcome, verdict.message.clone(), None);
         }
         if let Ok(room) = room {
             self.rooms.leave(room, &trial.id, &command.variant()).map_err(Stop::Runner)?;
@@ -377,6 +383,7 @@ impl<'a> Block<'a> {
             noise: Noise::default(),
             resources: Resources::default(),
             output: None,
+            kernel: None,
             roles: None,
             kept: None,
         }

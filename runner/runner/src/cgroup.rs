@@ -24,8 +24,8 @@ impl Version {
 
 /// Folders of one controller, from this process's own cgroup to the outermost visible one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Controller {
-    version: Version,
+pub(crate) struct Controller {
+    pub(crate) version: Version,
     folders: Vec<PathBuf>,
 }
 
@@ -39,11 +39,13 @@ pub(crate) struct Throttling {
 /// The cgroups of this process.
 #[derive(Debug, Clone)]
 pub(crate) struct Cgroups {
-    host: Host,
+    pub(crate) host: Host,
     cpu: Option<Controller>,
     cpuacct: Option<Controller>,
     cpuset: Option<Controller>,
-    memory: Option<Controller>,
+    pub(crate) memory: Option<Controller>,
+    pub(crate) pids: Option<Controller>,
+    pub(crate) hugetlb: Option<Controller>,
     unified: Option<Controller>,
     /// Whether the paths are those of a kubelet.
     pub(crate) in_kubernetes_pod: bool,
@@ -62,10 +64,10 @@ impl Cgroups {
             cpuacct: Controller::at(host, &memberships, &mounts, Version::V1, "cpuacct").or_else(|| unified.clone()),
             cpuset: controller("cpuset"),
             memory: controller("memory"),
+            pids: controller("pids"),
+            hugetlb: controller("hugetlb"),
             unified,
-            in_kubernetes_pod: [&memberships, &mounts]
-                .iter()
-                .any(|text| text.contains("kubepods") || text.contains("/kubelet/pods/")),
+            in_kubernetes_pod: memberships.contains("kubepods") || mounts.lines().any(is_mount_of_a_pod),
             host: host.clone(),
         }
     }
@@ -150,13 +152,6 @@ impl Cgroups {
         self.host.number(controller.own().join(name))
     }
 
-    /// Number of OOM kills in this cgroup.
-    pub(crate) fn out_of_memory_kills(&self) -> Option<u64> {
-        let controller = self.memory.as_ref()?;
-        let name = controller.version.choose("memory.oom_control", "memory.events");
-        field(&self.host.text(controller.own().join(name))?, "oom_kill")
-    }
-
     /// Throttling by the quotas of all visible cgroups.
     pub(crate) fn throttling(&self) -> Option<Throttling> {
         let controller = self.cpu.as_ref()?;
@@ -239,7 +234,7 @@ impl Controller {
     }
 
     /// This process's own cgroup, which is the first folder. There is at least one.
-    fn own(&self) -> &Path {
+    pub(crate) fn own(&self) -> &Path {
         &self.folders[0]
     }
 }
@@ -253,8 +248,16 @@ fn weights(shares: u64) -> [u64; 2] {
     [linear, curved]
 }
 
+/// Whether a line of mountinfo is of a container's file system in a pod. A node also has mounts of its pods' volumes, in
+/// the kubelet's folder.
+fn is_mount_of_a_pod(line: &str) -> bool {
+    let mut words = line.split(' ').skip(3);
+    let (Some(root), Some(point)) = (words.next(), words.next()) else { return false };
+    (root.contains("kubepods") || root.contains("/kubelet/pods/")) && !point.contains("/kubelet/pods/")
+}
+
 /// Returns the number after a name at the start of a line.
-fn field(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
@@ -293,7 +296,6 @@ mod tests {
             ("/sys/fs/cgroup/cpuset/cpuset.cpu_exclusive", "1\n"),
             ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2147483648\n"),
             ("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1048576\n"),
-            ("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n"),
         ])
     }
 
@@ -313,7 +315,6 @@ mod tests {
             ("/sys/fs/cgroup/bench.slice/a.service/cpuset.cpus.effective", "2-3\n"),
             ("/sys/fs/cgroup/bench.slice/a.service/cpuset.cpus.partition", "isolated\n"),
             ("/sys/fs/cgroup/bench.slice/a.service/memory.max", "max\n"),
-            ("/sys/fs/cgroup/bench.slice/a.service/memory.events", "low 0\noom 2\noom_kill 1\n"),
             (
                 "/sys/fs/cgroup/bench.slice/a.service/cpu.pressure",
                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n",
@@ -337,7 +338,6 @@ mod tests {
         assert!(!cgroups.cpuset_is_exclusive(), "nothing above can be seen, so the flag may be the root's");
         assert_eq!(cgroups.memory_limit(), Some(2 << 30));
         assert_eq!(cgroups.memory_used(), Some(1 << 20));
-        assert_eq!(cgroups.out_of_memory_kills(), Some(4));
         assert_eq!(cgroups.throttling(), Some(Throttling { seconds: 0.25, periods: 3 }));
         assert_eq!(cgroups.pressure("cpu"), None);
         assert_eq!(cgroups.container_cpu_seconds(), Some(7.25));
@@ -354,7 +354,6 @@ mod tests {
         assert_eq!(cgroups.cpuset(), CpuSet::parse("2-3"));
         assert!(cgroups.cpuset_is_exclusive());
         assert_eq!(cgroups.memory_limit(), Some(1 << 30));
-        assert_eq!(cgroups.out_of_memory_kills(), Some(1));
         assert_eq!(cgroups.throttling(), Some(Throttling { seconds: 0.75, periods: 3 }));
         assert_eq!(cgroups.pressure("cpu"), Some(1.5));
         assert_eq!(cgroups.pressure("io"), None);
@@ -372,6 +371,18 @@ mod tests {
         let seconds = |files: &[(&str, &str)]| Cgroups::find(&FakeHost::new(files).host()).container_cpu_seconds();
         assert_eq!(seconds(&files), Some(1.5));
         assert_eq!(seconds(&files[..3]), None, "the root of all cgroups has no type");
+    }
+
+    #[test]
+    fn volumes_of_pods_do_not_make_a_node_a_pod() {
+        let in_pod = |mounts: &str| {
+            let files = [("/proc/self/cgroup", "0::/user.slice\n"), ("/proc/self/mountinfo", mounts)];
+            Cgroups::find(&FakeHost::new(&files).host()).in_kubernetes_pod
+        };
+        assert!(in_pod("9 1 8:1 /var/lib/kubelet/pods/u/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n"));
+        assert!(!in_pod("9 1 0:4 / /var/lib/kubelet/pods/u/volumes/token rw - tmpfs tmpfs rw\n"));
+        let subpath = "/var/lib/kubelet/pods/u/volumes/data";
+        assert!(!in_pod(&format!("9 1 8:1 {subpath} {subpath}-subpath rw - ext4 /dev/sda1 rw\n")));
     }
 
     #[test]

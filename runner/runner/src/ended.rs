@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use assay_schema::kernel::Death;
+
 use crate::roles::Served;
 use crate::usage::{Exit, Usage};
 
@@ -22,6 +24,8 @@ pub(crate) struct Ended {
     pub(crate) left_behind: usize,
     /// Outcomes of the started services.
     pub(crate) services: Vec<Served>,
+    /// Abnormal deaths of other processes of the trial.
+    pub(crate) deaths: Vec<Death>,
 }
 
 impl Ended {
@@ -36,6 +40,7 @@ impl Ended {
             stderr: Vec::new(),
             left_behind: 0,
             services: Vec::new(),
+            deaths: Vec::new(),
         }
     }
 }

@@ -14,15 +14,17 @@ use rustix::process::{Pid, Signal};
 
 use crate::capture::{Capture, Keep};
 use crate::cpus::CpuSet;
+use crate::deaths::Deaths;
 use crate::ended::{Ended, How, STDOUT_LIMIT};
 use crate::exec::Program;
 use crate::inherited::Inherited;
 use crate::log::log;
 use crate::process::{self, Prepared, SWEEP_TIME, Started, cannot_start, has_ended};
+use crate::processes::{self, State};
 use crate::roles::{Company, Service, Start};
 use crate::signals::Signals;
 use crate::stop::Stop;
-use crate::usage::{self, Exit, Reap, Reaped};
+use crate::usage::{self, Reap, Reaped};
 
 /// Maximum amount of standard error in an attempt.
 const STDERR_LIMIT: usize = 16 << 10;
@@ -89,12 +91,12 @@ impl Launcher {
         if let Some(folder) = launch.folder {
             prepared.command.current_dir(folder);
         }
-        let mut company = Company::default();
-        match company.start(&self.signals, launch.services, launch.env)? {
+        let (mut company, mut deaths) = (Company::default(), Deaths::default());
+        match company.start(&self.signals, launch.services, launch.env, &mut deaths)? {
             Start::Ready => {}
-            Start::NotStarted(how) => return self.dismiss(company, how),
-            Start::Failed(reason) => return self.dismiss(company, How::Deserted(reason)),
-            Start::Stopped => return self.sweep(None).map(|_| None),
+            Start::NotStarted(how) => return self.dismiss(company, how, deaths),
+            Start::Failed(reason) => return self.dismiss(company, How::Deserted(reason), deaths),
+            Start::Stopped => return self.sweep(None, &mut deaths).map(|_| None),
         }
         let mut stdout = None;
         if launch.stdout_is_result {
@@ -110,7 +112,7 @@ impl Launcher {
         let start = Instant::now();
         let Started { pid, floor } = match prepared.spawn() {
             Ok(started) => started,
-            Err(error) => return self.dismiss(company, cannot_start(launch.program, &error)),
+            Err(error) => return self.dismiss(company, cannot_start(launch.program, &error), deaths),
         };
         let deadline = start + launch.timeout;
         let how = loop {
@@ -129,7 +131,7 @@ impl Launcher {
                 }
             }
             company.drain()?;
-            if let Some(reason) = company.gone()? {
+            if let Some(reason) = company.gone(&mut deaths)? {
                 break Some(Some(How::Deserted(reason)));
             }
             let now = Instant::now();
@@ -141,10 +143,11 @@ impl Launcher {
             process::wait(&self.signals, &sources, deadline - now)?;
         };
         let duration = start.elapsed();
+        deaths.before_kill(None);
         // The process has not been reaped, so that its process group id cannot have been reused.
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-        let services = if how.is_some() { company.stop(&self.signals)? } else { Vec::new() };
-        let swept = self.sweep(Some(pid))?;
+        let services = if how.is_some() { company.stop(&self.signals, &mut deaths)? } else { Vec::new() };
+        let swept = self.sweep(Some(pid), &mut deaths)?;
         let Some(how) = how else { return Ok(None) };
         self.inherited.restore()?;
 
@@ -177,20 +180,22 @@ impl Launcher {
             stderr: stderr.into_bytes(),
             left_behind: swept.others,
             services,
+            deaths: deaths.into_found(),
         }))
     }
 
     /// Stops the services of a process that does not run.
-    fn dismiss(&self, company: Company<'_>, how: How) -> Result<Option<Ended>> {
-        let services = company.stop(&self.signals)?;
-        self.sweep(None)?;
+    fn dismiss(&self, company: Company<'_>, how: How, mut deaths: Deaths) -> Result<Option<Ended>> {
+        deaths.before_kill(None);
+        let services = company.stop(&self.signals, &mut deaths)?;
+        self.sweep(None, &mut deaths)?;
         self.inherited.restore()?;
-        Ok(Some(Ended { services, ..Ended::never_ran(how) }))
+        Ok(Some(Ended { services, deaths: deaths.into_found(), ..Ended::never_ran(how) }))
     }
 
     /// Kills and reaps the process and all descendants, including those that left its process group. With `alone` it
     /// also kills processes that are no descendants, such as ones started through the container's init process.
-    fn sweep(&self, main: Option<Pid>) -> Result<Swept> {
+    fn sweep(&self, main: Option<Pid>, deaths: &mut Deaths) -> Result<Swept> {
         let mut swept = Swept::default();
         let mut strays = BTreeSet::new();
         let give_up = Instant::now() + SWEEP_TIME;
@@ -200,9 +205,12 @@ impl Launcher {
             loop {
                 match usage::reap(None).context("cannot reap")? {
                     Reap::Done(ended) if Some(ended.pid) == main => swept.main = Some(ended),
-                    Reap::Done(ended) => swept.others += usize::from(ended.exit() == Exit::Signal(libc::SIGKILL)),
+                    Reap::Done(ended) => {
+                        swept.others += usize::from(deaths.is_killed_by_runner(&ended));
+                        deaths.reaped(&ended);
+                    }
                     Reap::Running => break,
-                    Reap::None if !self.alone || self::strays().is_empty() => {
+                    Reap::None if !self.alone || processes::strays().is_empty() => {
                         swept.others += strays.len();
                         return Ok(swept);
                     }
@@ -214,10 +222,11 @@ impl Launcher {
                 log(format_args!("warning: processes of the trial survived SIGKILL and may disturb later trials"));
                 return Ok(swept);
             }
-            for pid in descendants() {
+            let running = processes::descendants().into_iter().filter(|process| process.state != State::Dead);
+            for pid in running.filter_map(|process| Pid::from_raw(process.pid)) {
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             }
-            for pid in if self.alone { self::strays() } else { Vec::new() } {
+            for pid in if self.alone { processes::strays() } else { Vec::new() } {
                 strays.insert(pid.as_raw_nonzero());
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             }
@@ -238,86 +247,4 @@ struct Swept {
 /// (`PROC_PID_INIT_INO`).
 fn is_in_a_container() -> bool {
     fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace != Path::new("pid:[4026531836]"))
-}
-
-/// Returns all visible running processes with their parents.
-fn processes() -> Vec<(i32, i32)> {
-    let parent_of = |name: &str| -> Option<(i32, i32)> {
-        // The process name is set by the process and may not be UTF-8.
-        let stat = fs::read(format!("/proc/{name}/stat")).ok()?;
-        Some((name.parse().ok()?, parent_of_running(&String::from_utf8_lossy(&stat))?))
-    };
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| parent_of(entry.file_name().to_str()?)).collect()
-}
-
-/// Parses the parent from a process's `stat`; None for an exited process. A process whose main thread has exited before
-/// others is shown as a zombie but still runs.
-fn parent_of_running(stat: &str) -> Option<i32> {
-    // The command name in brackets may contain any character.
-    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
-    let (state, parent, threads) = (words.next()?, words.next()?, words.nth(15)?);
-    let ended = matches!(state, "Z" | "X") && matches!(threads, "0" | "1");
-    if ended { None } else { parent.parse().ok() }
-}
-
-/// Returns all descendants of this process.
-fn descendants() -> Vec<Pid> {
-    let processes = processes();
-    let mut family = vec![rustix::process::getpid().as_raw_nonzero().get()];
-    let mut next = 0;
-    while let Some(&parent) = family.get(next) {
-        family.extend(processes.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| pid));
-        next += 1;
-    }
-    family.into_iter().skip(1).filter_map(Pid::from_raw).collect()
-}
-
-/// Returns all processes except this one and its ancestors.
-fn strays() -> Vec<Pid> {
-    let processes = processes();
-    let mut line = vec![rustix::process::getpid().as_raw_nonzero().get()];
-    while let Some((_, parent)) = line.last().and_then(|last| processes.iter().find(|(pid, _)| pid == last)) {
-        line.push(*parent);
-    }
-    processes.iter().filter(|(pid, _)| !line.contains(pid)).filter_map(|(pid, _)| Pid::from_raw(*pid)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
-    use std::process::Command;
-
-    use super::*;
-
-    #[test]
-    fn processes_finds_arbitrary_process_names() {
-        let folder = tempfile::tempdir().expect("a folder");
-        for name in [&b"plain"[..], b"\xff\xfe", b"a) Z 1 (b", b"two\nlines", "\u{e9}".repeat(9).as_bytes()] {
-            let program = folder.path().join(OsStr::from_bytes(name));
-            std::os::unix::fs::symlink("/bin/sleep", &program).expect("linked");
-            let mut child = Command::new(&program).arg("60").spawn().expect("started");
-            let seen = descendants().iter().any(|pid| pid.as_raw_nonzero().get() == child.id().cast_signed());
-            child.kill().expect("killed");
-            child.wait().expect("reaped");
-            assert!(seen, "{:?} would survive its trial", String::from_utf8_lossy(name));
-        }
-    }
-
-    #[test]
-    fn process_with_a_live_thread_is_running() {
-        let stat = |state: &str, threads: u32| {
-            format!("7 (a) Z 1 (b) {state} 42 7 7 0 -1 4 1 0 0 0 1 2 0 0 20 0 {threads} 0 4711 1 2")
-        };
-        for (what, stat, parent) in [
-            ("it runs", stat("S", 9), Some(42)),
-            ("a zombie", stat("Z", 1), None),
-            ("one that is being collected", stat("X", 0), None),
-            ("its first thread has ended and another works on", stat("Z", 2), Some(42)),
-            ("a line that is cut off", "7 (a) S 42".to_owned(), None),
-        ] {
-            assert_eq!(parent_of_running(&stat), parent, "{what}");
-        }
-    }
 }

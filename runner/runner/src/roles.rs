@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::capture::{Capture, Keep, Search};
 use crate::cpus::CpuSet;
+use crate::deaths::Deaths;
 use crate::ended::How;
 use crate::exec::Program;
 use crate::host::Host;
@@ -196,13 +197,14 @@ impl<'a> Company<'a> {
         signals: &Signals,
         services: &'a [Service<'a>],
         env: &BTreeMap<String, String>,
+        deaths: &mut Deaths,
     ) -> Result<Start> {
         for service in services {
             match Member::launch(service, env)? {
                 Ok(member) => self.0.push(member),
                 Err(how) => return Ok(Start::NotStarted(how.of(&format!("role {}", service.role.name)))),
             }
-            match self.until_ready(signals)? {
+            match self.until_ready(signals, deaths)? {
                 Start::Ready => {}
                 other => return Ok(other),
             }
@@ -211,7 +213,7 @@ impl<'a> Company<'a> {
     }
 
     /// Waits until the last member is ready.
-    fn until_ready(&mut self, signals: &Signals) -> Result<Start> {
+    fn until_ready(&mut self, signals: &Signals, deaths: &mut Deaths) -> Result<Start> {
         let mut pause = PAUSES.0;
         loop {
             signals.clear();
@@ -224,7 +226,7 @@ impl<'a> Company<'a> {
                 member.ready = Some(member.start.elapsed());
                 return Ok(Start::Ready);
             }
-            if let Some(reason) = self.gone()? {
+            if let Some(reason) = self.gone(deaths)? {
                 return Ok(Start::Failed(reason));
             }
             let Some(member) = self.0.last() else { return Ok(Start::Ready) };
@@ -239,10 +241,10 @@ impl<'a> Company<'a> {
 
     /// Returns the reason why the trial cannot continue: a required service has exited. A service that exits with code
     /// 0 after it was ready has completed its work.
-    pub(crate) fn gone(&mut self) -> Result<Option<String>> {
+    pub(crate) fn gone(&mut self, deaths: &mut Deaths) -> Result<Option<String>> {
         for member in &mut self.0 {
             if member.ended.is_none() && process::has_ended(member.pid)? {
-                member.reap()?;
+                member.reap(deaths)?;
                 member.output.drain().context("cannot read a role's output")?;
                 if let Some(reason) = member.why_gone() {
                     return Ok(Some(reason));
@@ -269,10 +271,10 @@ impl<'a> Company<'a> {
 
     /// Stops the members in reverse order, with SIGTERM and, after the grace period, SIGKILL. A runner that was asked
     /// to stop does not wait.
-    pub(crate) fn stop(mut self, signals: &Signals) -> Result<Vec<Served>> {
+    pub(crate) fn stop(mut self, signals: &Signals, deaths: &mut Deaths) -> Result<Vec<Served>> {
         for i in (0..self.0.len()).rev() {
             if self.0[i].ended.is_none() {
-                self.stop_one(i, signals)?;
+                self.stop_one(i, signals, deaths)?;
             }
         }
         self.drain()?;
@@ -285,7 +287,7 @@ impl<'a> Company<'a> {
         Ok(self.0.into_iter().map(served).collect())
     }
 
-    fn stop_one(&mut self, i: usize, signals: &Signals) -> Result<()> {
+    fn stop_one(&mut self, i: usize, signals: &Signals, deaths: &mut Deaths) -> Result<()> {
         let pid = self.0[i].pid;
         // The process has not been reaped, so that its process group id cannot have been reused.
         let _ = rustix::process::kill_process_group(pid, Signal::TERM);
@@ -295,13 +297,14 @@ impl<'a> Company<'a> {
             signals.clear();
             self.drain()?;
             if process::has_ended(pid)? {
-                return self.0[i].reap();
+                return self.0[i].reap(deaths);
             }
             if asked.elapsed() >= limit || signals.stop().is_some() {
                 if self.0[i].killed {
                     log(format_args!("warning: role {} survived SIGKILL", self.0[i].service.role.name));
                     return Ok(());
                 }
+                deaths.before_kill(Some(pid));
                 let _ = rustix::process::kill_process_group(pid, Signal::KILL);
                 (self.0[i].killed, limit) = (true, asked.elapsed() + SWEEP_TIME);
             }
@@ -368,9 +371,11 @@ impl<'a> Member<'a> {
     }
 
     /// Reaps a member that has exited and kills its remaining process group.
-    fn reap(&mut self) -> Result<()> {
+    fn reap(&mut self, deaths: &mut Deaths) -> Result<()> {
+        deaths.before_kill(Some(self.pid));
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         if let Reap::Done(ended) = usage::reap(Some(self.pid)).context("cannot reap a role")? {
+            deaths.service(&ended, &self.service.role.name, self.killed);
             self.ended = Some(ended.above(self.floor));
         }
         Ok(())

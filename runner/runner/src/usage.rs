@@ -110,6 +110,11 @@ impl Reaped {
         Self { usage: Usage { floor, ..self.usage }, ..self }
     }
 
+    /// Whether the kernel dumped the process's core.
+    pub(crate) fn core_dumped(&self) -> bool {
+        libc::WIFSIGNALED(self.status) && libc::WCOREDUMP(self.status)
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         if libc::WIFSIGNALED(self.status) {
             Exit::Signal(libc::WTERMSIG(self.status))

@@ -32,20 +32,27 @@ pub(crate) struct Terms<'a> {
     pub(crate) place: &'a Place,
     pub(crate) parity_required: bool,
     pub(crate) timeout: Duration,
-    /// Whether the OOM killer was active in this cgroup during the trial.
-    pub(crate) out_of_memory: bool,
-    pub(crate) memory_limit: Option<u64>,
+    /// The reason why the events of the kernel make the trial no success.
+    pub(crate) kernel: Option<&'a str>,
 }
 
-/// Derives the outcome of an exited process.
+/// Derives the outcome of an exited process. A trial that the kernel disturbed is Failed, also at its time limit, because
+/// the time would count as a lower bound of its figure.
 pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
+    let verdict = by_exit(ended, terms);
+    let Some(cause) = terms.kernel else { return verdict };
+    let how = verdict.message.as_deref().unwrap_or("the process exited with code 0 and a result, which does not count");
+    let outcome = if verdict.outcome == Outcome::NotStarted { Outcome::NotStarted } else { Outcome::Failed };
+    let Verdict { message, .. } = Verdict::unhappy(outcome, format!("{cause}: {how}"));
+    Verdict { outcome, message, result: None, ..verdict }
+}
+
+/// Derives the outcome without the events of the kernel.
+fn by_exit(ended: &Ended, terms: &Terms<'_>) -> Verdict {
     match &ended.how {
         How::NotStarted(reason) => Verdict::unhappy(Outcome::NotStarted, reason.clone()),
         How::CannotStart(reason) => Verdict::unhappy(Outcome::Failed, reason.clone()),
-        How::Deserted(reason) => {
-            let memory = if terms.out_of_memory { "; the block ran out of memory during the trial" } else { "" };
-            Verdict::unhappy(Outcome::Failed, format!("{reason}{memory}"))
-        }
+        How::Deserted(reason) => Verdict::unhappy(Outcome::Failed, reason.clone()),
         How::TimedOut => {
             let others = match ended.left_behind {
                 0 => String::new(),
@@ -79,13 +86,8 @@ pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
         }
         How::Exited(Exit::Signal(signal)) => {
             let name = usage::signal_name(*signal);
-            let memory = match (terms.out_of_memory, terms.memory_limit) {
-                (true, Some(limit)) => format!(" because it ran out of memory; the limit is {limit} bytes"),
-                (true, None) => " because it ran out of memory".to_owned(),
-                (false, _) => String::new(),
-            };
             let message =
-                format!("the process was terminated by signal {signal} ({name}){memory}{}", last_words(&ended.stderr));
+                format!("the process was terminated by signal {signal} ({name}){}", last_words(&ended.stderr));
             Verdict { signal: Some(i64::from(*signal)), ..Verdict::unhappy(Outcome::Failed, message) }
         }
     }
@@ -118,6 +120,7 @@ mod tests {
             stderr: stderr.into(),
             left_behind: 0,
             services: Vec::new(),
+            deaths: Vec::new(),
         }
     }
 
@@ -140,8 +143,7 @@ mod tests {
             place: &HERE,
             parity_required: false,
             timeout: Duration::from_millis(1500),
-            out_of_memory: false,
-            memory_limit: Some(1 << 30),
+            kernel: None,
         }
     }
 
@@ -204,10 +206,23 @@ mod tests {
     }
 
     #[test]
-    fn signal_and_out_of_memory_are_reported() {
-        let terms = Terms { out_of_memory: true, ..terms() };
-        let verdict = judge(&ended(How::Exited(Exit::Signal(9)), "", ""), &terms);
-        assert_verdict(&verdict, Outcome::Failed, &["SIGKILL", "out of memory", "1073741824"]);
+    fn kernel_event_fails_every_outcome_but_a_missing_start() {
+        let cause = "the kernel killed a process of this trial (out of memory)";
+        let terms = Terms { kernel: Some(cause), ..terms() };
+        for (how, stdout, outcome, words) in [
+            (How::Exited(Exit::Code(0)), RESULT, Outcome::Failed, "code 0 and a result, which does not count"),
+            (How::Exited(Exit::Code(0)), "", Outcome::Failed, "standard output is empty"),
+            (How::Exited(Exit::Code(3)), RESULT, Outcome::Failed, "code 3"),
+            (How::Exited(Exit::Signal(9)), "", Outcome::Failed, "SIGKILL"),
+            (How::TimedOut, RESULT, Outcome::Failed, "timeout of 1.5 s"),
+            (How::TooMuchOutput, "", Outcome::Failed, "maximum size"),
+            (How::Deserted("role a exited".to_owned()), RESULT, Outcome::Failed, "role a exited"),
+            (How::NotStarted("cannot start /a".to_owned()), "", Outcome::NotStarted, "cannot start /a"),
+        ] {
+            let verdict = judge(&ended(how, stdout, ""), &terms);
+            assert_verdict(&verdict, outcome, &[&format!("{cause}: "), words]);
+            assert!(verdict.result.is_none(), "{verdict:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! This executable contains the tests. With the argument `testee` it is the workload of their trials.
 
 mod attacks;
+mod kernel;
 mod roles;
 mod testee;
 
@@ -24,6 +25,10 @@ use tempfile::TempDir;
 fn main() {
     if std::env::args_os().nth(1).is_some_and(|first| first == "testee") {
         return testee::main();
+    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if assay_neighbour::killed::help(&arguments).expect("the helper's part") {
+        return;
     }
     macro_rules! tests {
         ($($($part:ident)::+),+ $(,)?) => {
@@ -76,6 +81,14 @@ fn main() {
         attacks::changed_runner_attributes_are_not_inherited,
         attacks::trial_that_killed_an_execution_is_not_retried,
         attacks::runner_without_keeper_stops,
+        kernel::every_way_to_be_killed_fails_the_trial,
+        kernel::an_orphan_killed_late_is_never_taken_for_one_that_the_runner_killed,
+        kernel::helpers_stopped_by_the_program_or_the_runner_are_no_deaths,
+        kernel::oom_kill_in_its_own_cgroup_fails_the_trial,
+        kernel::pid_limit_of_its_own_cgroup_fails_the_trial,
+        kernel::oom_kill_in_a_shared_cgroup_is_unknown,
+        roles::a_server_that_crashes_at_its_end_fails_the_trial,
+        roles::processes_of_an_ended_server_are_killed_by_the_runner,
         roles::a_server_is_ready_before_its_client_and_ended_after_it,
         roles::roles_find_each_other_by_variables,
         roles::readiness_can_be_a_line_or_a_file,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
 pub use crate::generated::NoiseWindow;
+use crate::kernel::Kernel;
 use crate::names;
 use crate::output::RawOutput;
 use crate::read::records;
@@ -83,6 +84,8 @@ records! {
         pub resources: Resources,
         /// Raw output of another tool, from which the result was parsed.
         pub output: Option<Vec<RawOutput>>,
+        /// Events of the kernel during the trial.
+        pub kernel: Option<Kernel>,
         /// The processes of a multi-process trial.
         pub roles: Option<Vec<RoleSeen>>,
         /// Fields that the keeper adds when it stores the attempt.
@@ -215,6 +218,7 @@ impl Check for Attempt {
         if let Some(output) = &self.output {
             check::list("output", output, 1, 64)?;
         }
+        check::record("kernel", self.kernel.as_ref())?;
         let clock = self.kept.as_ref().and_then(|kept| kept.clock.as_ref());
         check::not_negative("kept.clock.uncertaintySeconds", clock.map_or(0.0, |clock| clock.uncertainty_seconds))?;
         check::list("roles", self.roles.as_deref().unwrap_or_default(), 0, MOST_ROLES)

@@ -7,6 +7,7 @@
 //! the field.
 
 pub mod attempt;
+pub mod kernel;
 pub mod names;
 pub mod output;
 mod resources;

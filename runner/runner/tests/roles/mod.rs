@@ -131,16 +131,24 @@ pub(crate) fn server_may_exit_with_code_0_after_readiness() {
     assert_eq!(role(&attempts[0], "server").exit_code, Some(0));
 }
 
+pub(crate) fn a_server_that_crashes_at_its_end_fails_the_trial() {
+    let (attempts, _) = served(&["serve-and-crash", SERVER], &["ask", SERVER]).run();
+    assert_message(&attempts[0], Outcome::Failed, &["(\"server\")", "signal 6 (SIGABRT)", "which does not count"]);
+    assert_eq!(role(&attempts[0], "server").signal, Some(6));
+}
+
+pub(crate) fn processes_of_an_ended_server_are_killed_by_the_runner() {
+    let (attempts, _) = served(&["serve-and-leave", SERVER], &["ask-until-gone", SERVER]).run();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+    assert_eq!(attempts[0].left_behind, Some(1));
+}
+
 pub(crate) fn a_server_that_cannot_be_started_is_named() {
     let mut bench = served(&["serve", SERVER], &["ok"]);
     bench.wave["cells"][0]["roles"][0]["argv"] = json!(["/no/such/server"]);
     bench.wave["cells"][0]["roles"][0]["ports"] = json!([]);
     let (attempts, _) = bench.run();
-    assert_message(
-        &attempts[0],
-        Outcome::Failed,
-        &["role server: cannot start /no/such/server", "the image contains"],
-    );
+    assert_message(&attempts[0], Outcome::Failed, &["role server: cannot start /no/such/server", "the image contains"]);
 }
 
 pub(crate) fn a_server_that_ignores_sigterm_is_killed_with_its_descendants() {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use assay_neighbour::attacks;
+use assay_neighbour::{attacks, killed};
 use rustix::process::Resource;
 
 const RESULT: &str = r#"{"schema": "assay.dev/result/v1alpha1", "workload": {"name": "testee", "version": "1"}, "metrics": {"latency": {"unit": "s", "samples": [0.25, 0.5]}}, "parity": {"algorithm": "blake3", "digest": "0123456789abcdef0123456789abcdef", "items": 1}}"#;
@@ -34,6 +34,20 @@ pub(crate) fn main() {
             exit(code.parse().expect("a code"));
         }
         ["abort"] => std::process::abort(),
+        ["killed", way] => {
+            let way = killed::ALL.iter().find(|known| known.name == way).expect("a known way");
+            (way.run)().expect("done");
+            println!("{RESULT}");
+        }
+        // Leaves an orphan, or ends it by a signal.
+        ["orphan-by", signal] => {
+            let pid = killed::leave_orphan("stay").expect("an orphan");
+            if let Ok(signal) = signal.parse() {
+                // SAFETY: kill takes two numbers.
+                assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "it is there");
+            }
+            println!("{RESULT}");
+        }
         ["endless"] => loop {
             if std::io::stdout().write_all(&[b' '; 4096]).is_err() {
                 exit(1);
@@ -218,6 +232,21 @@ pub(crate) fn main() {
         ["ask-for-ever", address] => {
             ask(address);
             stay();
+        }
+        // Serves once, and crashes when it is asked to end.
+        ["serve-and-crash", address] => {
+            // SAFETY: the handler only calls abort, which is async-signal-safe.
+            unsafe { signal_hook::low_level::register(15, || std::process::abort()) }.expect("SIGTERM is taken over");
+            let listener = TcpListener::bind(address).expect("a free port");
+            for stream in listener.incoming() {
+                stream.expect("a connection").write_all(b"!").expect("written");
+            }
+        }
+        // Serves once, and ends before a process of its group.
+        ["serve-and-leave", address] => {
+            let listener = TcpListener::bind(address).expect("a free port");
+            listener.accept().expect("a connection").0.write_all(b"!").expect("written");
+            killed::leave_orphan("stay").expect("an orphan");
         }
         ["say", words] => {
             println!("{words}");

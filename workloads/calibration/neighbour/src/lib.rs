@@ -1,3 +1,4 @@
-//! Attacks of a hostile workload on the runner, for tests of its isolation.
+//! Attacks of a hostile workload on the runner, and ways to be killed, for tests of the runner.
 
 pub mod attacks;
+pub mod killed;
