@@ -112,7 +112,7 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return errors.Join(err, k.abandon(ctx, fmt.Sprintf("the attempt has more than %d bytes", record.MostAttempt)))
 	}
-	return k.abandon(ctx, k.silence())
+	return k.abandonSilent(ctx)
 }
 
 // begin checks whether the block may run, and returns the trials that ended earlier executions.
@@ -276,7 +276,10 @@ func (k *Keeper) stamped(raw part) ([]byte, error) {
 
 // abandon records a failed attempt for the trial under way when the runner ends. Without that record the block would be run again, and an
 // arm could choose which of its trials count.
-func (k *Keeper) abandon(ctx context.Context, why string) error {
+func (k *Keeper) abandon(ctx context.Context, why string) error { return k.abandonWith(ctx, why, nil) }
+
+// abandonWith records the events of the kernel too, if any are known.
+func (k *Keeper) abandonWith(ctx context.Context, why string, kernel *record.Kernel) error {
 	if k.underway == nil {
 		return nil
 	}
@@ -292,6 +295,9 @@ func (k *Keeper) abandon(ctx context.Context, why string) error {
 	}
 	failed["outcome"], failed["message"] = record.Failed, why
 	failed["durationSeconds"], failed["endedExecution"] = time.Since(k.underway.began).Seconds(), true
+	if kernel != nil {
+		failed["kernel"] = kernel
+	}
 	raw, err := json.Marshal(failed)
 	if err != nil {
 		return err
@@ -301,21 +307,28 @@ func (k *Keeper) abandon(ctx context.Context, why string) error {
 	return err
 }
 
-// silence explains why a runner ended without an error message, as far as the keeper can find out.
-func (k *Keeper) silence() string {
+// abandonSilent records a failed attempt if the runner ended without an error message, with the cause as far as the keeper can find out.
+// Under version 2 of cgroups the kernel may kill a whole container (memory.oom.group), so that only the keeper can record the cause.
+func (k *Keeper) abandonSilent(ctx context.Context) error {
 	if k.underway == nil {
-		return ""
+		return nil
 	}
 	const ended = "the runner and all its processes ended without an error message while this trial was running"
+	now, known := int64(0), false
 	if k.Kills != nil && k.underway.counted {
-		if now, ok := k.Kills(); ok && now > k.underway.kills {
-			return ended + ", and meanwhile the kernel killed processes of this machine for lack of memory: give the block more memory " +
-				"(spec.placement.memory), or reduce the memory use of the workload"
-		} else if ok {
-			return ended + "; meanwhile no process of this machine was killed for lack of memory, so it was killed by the trial or from outside"
-		}
+		now, known = k.Kills()
 	}
-	return ended
+	if !known {
+		return k.abandon(ctx, ended)
+	}
+	killed := max(0, now-k.underway.kills)
+	kernel := &record.Kernel{MachineOOMKills: &killed}
+	if killed == 0 {
+		return k.abandonWith(ctx, ended+"; meanwhile no process of this machine was killed for lack of memory, so it was killed by the trial "+
+			"or from outside", kernel)
+	}
+	return k.abandonWith(ctx, record.KilledForMemory+": "+ended+"; give the block more memory (spec.placement.memory), or reduce the memory "+
+		"use of the workload", kernel)
 }
 
 // before reads the trials that ended earlier executions of the block. They are not run again.

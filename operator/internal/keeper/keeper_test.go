@@ -222,7 +222,7 @@ func TestKeeper_RunnerEndsDuringATrialRecordsAFailedAttempt(t *testing.T) {
 		message string // Empty: no attempt is written.
 	}{
 		"all processes are killed":                    {func(*runner) {}, "no process of this machine was killed"},
-		"all processes are killed for lack of memory": {func(*runner) { kills++ }, "the kernel killed processes"},
+		"all processes are killed for lack of memory": {func(*runner) { kills++ }, record.KilledForMemory},
 		"the pod is terminated":                       {func(r *runner) { r.say(`{"stopped":"SIGTERM"}`) }, ""},
 		"a trial terminates the runner":               {func(r *runner) { r.say(`{"failed":"another process of the pod sent it SIGTERM"}`) }, "another process of the pod"},
 		"the runner sends an unknown message":         {func(r *runner) { r.say(`{"nonsense":1}`) }, "invalid message"},
@@ -252,6 +252,14 @@ func TestKeeper_RunnerEndsDuringATrialRecordsAFailedAttempt(t *testing.T) {
 			if got["outcome"] != "Failed" || got["endedExecution"] != true || !strings.Contains(fmt.Sprint(got["message"]), tc.message) ||
 				got["arm"] != "new" {
 				t.Errorf("recorded as %v", got)
+			}
+			raw := s.objects[ledger.AttemptKey(block, "pod_1", trials[1])]
+			var attempt record.Attempt
+			if err := json.Unmarshal(raw, &attempt); err != nil {
+				t.Fatal(err)
+			}
+			if cause := attempt.KernelCause(); (cause != "") != strings.HasPrefix(tc.message, record.KilledForMemory) {
+				t.Errorf("the cause is %q for %s", cause, raw)
 			}
 		})
 	}
