@@ -272,6 +272,7 @@ const (
 	CapLostApart          CapReason = "lost-unlike"
 	CapEvidenceMissing    CapReason = "evidence-missing"
 	CapCopied             CapReason = "copied"
+	CapUnknownKills       CapReason = "unknown-kills"
 	CapEnvironment        CapReason = "environment"
 	CapRejectedUnevenly   CapReason = "rejected-unevenly"
 	CapRejectionDecides   CapReason = "rejection-decides"

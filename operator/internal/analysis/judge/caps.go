@@ -49,6 +49,7 @@ var caps = []doubt{
 	{analysis.CapLostApart, lostApart, always, (*doubts).ofLosses},
 	{analysis.CapEvidenceMissing, missingWave, always, ofRun(func(d *estimate.Data) string { return missingWave(d, nil, nil) })},
 	{analysis.CapCopied, copiedTrials, always, ofRun(func(d *estimate.Data) string { return copiedTrials(d, nil, nil) })},
+	{analysis.CapUnknownKills, unknownKills, always, ofArms(mayHaveBeenKilled)},
 	{analysis.CapEnvironment, environmentDecides, ofDecisions, unasked("package contrast checks whether the figure changes")},
 	{analysis.CapRejectedUnevenly, rejectedUnevenly, ofDecisions, unasked("package contrast checks whether the figure changes")},
 	{analysis.CapRejectionDecides, rejectionDecides, ofDecisions, unasked("package contrast checks whether the figure changes")},
