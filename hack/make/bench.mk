@@ -72,6 +72,7 @@ calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a ta
 	@bin/calibrate simulate --runs 200 --check
 	@bin/calibrate real --runs 2 --slowdown 0,5 --neighbour cpu --check
 	@bin/calibrate attacks
+	@bin/calibrate killed
 	@bin/calibrate broken
 
 .PHONY: calibrate-history
@@ -90,6 +91,7 @@ bench-history: build-calibration ## Figures of histories: false alerts, recall, 
 bench-verdict: build-calibration ## Figures of verdicts: error rates, power and cost.
 	@bin/calibrate figures
 	@bin/calibrate attacks
+	@bin/calibrate killed
 	@cargo run --quiet --locked -p assay-adapters --example cells
 	@bin/calibrate broken
 	@bin/assay-runner bench

@@ -25,7 +25,7 @@ func main() {
 		newTableCommand("rejections", "Compare rules for rejecting trials with noisy readings, for 2 to 16 arms", 2000,
 			calibrate.Rejections),
 		newSimulateCommand(), newRealCommand(), newFiguresCommand(), newLimitsCommand(), newPerturbationCommand(), newAttacksCommand(),
-		newBrokenCommand(), newHistoryCommand(), newNightsCommand(), newCostCommand(),
+		newKilledCommand(), newBrokenCommand(), newHistoryCommand(), newNightsCommand(), newCostCommand(),
 	)
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "calibrate:", err)
