@@ -219,7 +219,7 @@ func TestDifferentCommand_NamesTheFirstDifference(t *testing.T) {
 // the loads.
 func TestPresumed_BlocksMissTrialsThatOthersHave(t *testing.T) {
 	of := func(arm int) fate { return fate{state: used, cell: At(0, arm), block: "b0"} }
-	fates := map[string]fate{"a": of(0), "b": of(0), "c": of(1)}
+	fates := []fate{of(0), of(0), of(1)}
 	for name, c := range map[string]struct {
 		search *experiment.Search
 		want   []string
@@ -231,10 +231,10 @@ func TestPresumed_BlocksMissTrialsThatOthersHave(t *testing.T) {
 			exp := twoArms()
 			exp.Plan.Search = c.search
 			var got []string
-			for name, fate := range presumed(exp, fates) {
-				got = append(got, name)
+			for _, fate := range presumed(exp, fates) {
+				got = append(got, fate.trial)
 				if fate.how != lostMissing || fate.block != "b0" {
-					t.Errorf("%s is %+v", name, fate)
+					t.Errorf("%s is %+v", fate.trial, fate)
 				}
 			}
 			slices.Sort(got)

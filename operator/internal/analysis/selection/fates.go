@@ -2,7 +2,6 @@ package selection
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -15,7 +14,7 @@ import (
 
 // state is the state of a measured trial, from the weakest to the strongest: if several objects of the ledger report on a trial, the
 // strongest state decides.
-type state int
+type state uint8
 
 const (
 	unreported state = iota
@@ -47,7 +46,8 @@ type fate struct {
 
 // fates holds exactly one fate for each measured trial that was planned or seen.
 type fates struct {
-	trials map[string]fate
+	// trials are in the order of their names.
+	trials []fate
 	// ran are the blocks of which anything ran, and partial those with a trial that is not lost with its whole block.
 	ran, partial map[string]bool
 }
@@ -65,18 +65,27 @@ type reports struct {
 
 // fatesOf decides the fates of all measured trials.
 func fatesOf(from reports) fates {
-	trials := map[string]fate{}
-	for name, objects := range from.byTrial() {
+	trials := make([]fate, 0, len(from.planned.slots))
+	from.eachTrial(func(name string, objects trialObjects) {
 		if found, ok := objects.fate(from.admission); ok {
 			found.trial = name
-			trials[name] = found
+			trials = append(trials, found)
 		}
-	}
+	})
 	ran, partial := from.blocksThatRan(trials), partialBlocks(trials)
-	for name, found := range trials {
-		trials[name] = found.inBlock(ran[found.block], partial[found.block])
+	for i, found := range trials {
+		trials[i] = found.inBlock(ran[found.block], partial[found.block])
 	}
 	return fates{trials, ran, partial}
+}
+
+// find returns the fate of a trial; false if it has none.
+func (f fates) find(name string) (fate, bool) {
+	i, ok := slices.BinarySearchFunc(f.trials, name, func(found fate, name string) int { return record.CompareNames(found.trial, name) })
+	if !ok {
+		return fate{}, false
+	}
+	return f.trials[i], true
 }
 
 // trialObjects are the objects of the ledger that name one trial.
@@ -88,40 +97,48 @@ type trialObjects struct {
 	removed    bool
 }
 
-// byTrial groups the objects by the trial that they name.
-func (r reports) byTrial() map[string]*trialObjects {
-	out := make(map[string]*trialObjects, len(r.planned.slots))
-	at := func(name string) *trialObjects {
-		if out[name] == nil {
-			out[name] = &trialObjects{}
-		}
-		return out[name]
-	}
+// eachTrial visits the objects by the trial that they name, in the order of the names. It keeps no index of the attempts, because a
+// hundred thousand entries would take a tenth of the memory of the analysis.
+func (r reports) eachTrial(visit func(name string, objects trialObjects)) {
+	unfinished, unreadable, removed := map[string][]Unfinished{}, map[string]bool{}, map[string]bool{}
+	names := make([]string, 0, len(r.planned.slots))
 	for name, slot := range r.planned.slots {
 		if !slot.warmup {
-			at(name).slot = slot
+			names = append(names, name)
 		}
 	}
-	for from := 0; from < len(r.attempts); { // They are sorted by trial.
-		name, to := r.attempts[from].Trial, from+1
-		for to < len(r.attempts) && r.attempts[to].Trial == name {
-			to++
+	for _, attempt := range r.attempts {
+		if slot := r.planned.slots[attempt.Trial]; slot == nil || slot.warmup {
+			names = append(names, attempt.Trial)
 		}
-		at(name).attempts = r.attempts[from:to]
-		from = to
 	}
 	for _, one := range r.unfinished {
 		if one.countsOnce() {
-			at(one.trial).unfinished = append(at(one.trial).unfinished, one)
+			names, unfinished[one.trial] = append(names, one.trial), append(unfinished[one.trial], one)
 		}
 	}
 	for _, problem := range r.problems {
-		at(trialOfKey(problem.Key)).unreadable = true
+		name := trialOfKey(problem.Key)
+		names, unreadable[name] = append(names, name), true
 	}
 	for _, one := range r.removed {
-		at(trialOfKey(one.Attempt)).removed = true
+		name := trialOfKey(one.Attempt)
+		names, removed[name] = append(names, name), true
 	}
-	return out
+	slices.SortFunc(names, record.CompareNames)
+	attempts := r.attempts // Those of the names to come: they are sorted by trial.
+	for _, name := range slices.Compact(names) {
+		objects := trialObjects{unfinished: unfinished[name], unreadable: unreadable[name], removed: removed[name]}
+		if slot := r.planned.slots[name]; slot != nil && !slot.warmup {
+			objects.slot = slot
+		}
+		n := 0
+		for n < len(attempts) && attempts[n].Trial == name {
+			n++
+		}
+		objects.attempts, attempts = attempts[:n], attempts[n:]
+		visit(name, objects)
+	}
 }
 
 // trialOfKey returns the trial in the key of an attempt object.
@@ -217,7 +234,7 @@ func (f fate) isAbsent(ran, partial bool) bool {
 func (f fate) invalidated() bool { return f.useless != "" && !f.known }
 
 // blocksThatRan returns the blocks of which the ledger has, or had, any object of a trial.
-func (r reports) blocksThatRan(trials map[string]fate) map[string]bool {
+func (r reports) blocksThatRan(trials []fate) map[string]bool {
 	out := map[string]bool{}
 	for _, attempt := range r.attempts {
 		out[attempt.Block] = true
@@ -239,7 +256,7 @@ func (r reports) blocksThatRan(trials map[string]fate) map[string]bool {
 }
 
 // partialBlocks returns the blocks with a trial that ran and is not lost by a cause that takes whole blocks.
-func partialBlocks(trials map[string]fate) map[string]bool {
+func partialBlocks(trials []fate) map[string]bool {
 	out := map[string]bool{}
 	for _, found := range trials {
 		if found.state >= invalid && !slices.Contains(lostWithBlocks, found.how) {
@@ -253,12 +270,12 @@ var trialName = regexp.MustCompile("^" + record.TrialForm + "$")
 
 // findUnassigned returns the keys of the useless objects of a ledger without plans whose trial has no fate. They cannot be assigned to an
 // arm.
-func (r reports) findUnassigned(trials map[string]fate) (keys []string) {
+func (r reports) findUnassigned(found fates) (keys []string) {
 	if r.planned.known {
 		return nil
 	}
 	unassigned := func(name string) bool {
-		_, known := trials[name]
+		_, known := found.find(name)
 		return !known && trialName.MatchString(name)
 	}
 	for _, attempt := range r.attempts {
@@ -278,7 +295,7 @@ func (r reports) findUnassigned(trials map[string]fate) (keys []string) {
 
 // presumed returns the trials that a ledger without plans is presumed to miss: every block was meant to run every arm as often as the block
 // and arm with most trials.
-func presumed(exp *experiment.Experiment, trials map[string]fate) map[string]fate {
+func presumed(exp *experiment.Experiment, trials []fate) (out []fate) {
 	seen := map[string]map[Cell]int{}
 	most := 0
 	for _, found := range trials {
@@ -286,7 +303,6 @@ func presumed(exp *experiment.Experiment, trials map[string]fate) map[string]fat
 		in[found.cell]++
 		most = max(most, in[found.cell])
 	}
-	out := map[string]fate{}
 	for block, cells := range seen {
 		for point := range exp.Points {
 			var there int
@@ -299,7 +315,7 @@ func presumed(exp *experiment.Experiment, trials map[string]fate) map[string]fat
 			for arm := range exp.Arms {
 				for n := cells[Cell{point, arm}]; n < most; n++ {
 					name := fmt.Sprintf("%s, %s at %s, trial %d", block, exp.Arms[arm].Name, analysis.PointName(exp.Points[point].Key), n+1)
-					out[name] = fate{trial: name, state: missing, cell: Cell{point, arm}, block: block, how: lostMissing}
+					out = append(out, fate{trial: name, state: missing, cell: Cell{point, arm}, block: block, how: lostMissing})
 				}
 			}
 		}
@@ -307,14 +323,19 @@ func presumed(exp *experiment.Experiment, trials map[string]fate) map[string]fat
 	return out
 }
 
-// with returns the fates together with further ones.
-func (f fates) with(further map[string]fate) fates {
-	trials := maps.Clone(f.trials)
-	maps.Copy(trials, further)
+// with returns the fates together with further ones, in the order of the trials' names.
+func (f fates) with(further []fate) fates {
+	trials := slices.Concat(f.trials, further)
+	slices.SortFunc(trials, func(a, b fate) int { return record.CompareNames(a.trial, b.trial) })
 	return fates{trials, f.ran, f.partial}
 }
 
-// inOrder lists the fates in the order of the trials' names.
-func (f fates) inOrder() []fate {
-	return slices.SortedFunc(maps.Values(f.trials), func(a, b fate) int { return record.CompareNames(a.trial, b.trial) })
+// exceptions returns the fates of the trials that are not used, or have an object that may not be used.
+func (f fates) exceptions() (out []fate) {
+	for _, found := range f.trials {
+		if found.state != used || found.useless != "" {
+			out = append(out, found)
+		}
+	}
+	return out
 }

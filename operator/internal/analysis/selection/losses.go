@@ -239,8 +239,11 @@ func warmupLosses(of Admission) (out []loss) {
 func executionLosses(of Admission, trials fates, useless map[*record.Attempt]bool) (out []loss) {
 	for _, attempt := range of.Own {
 		kind := of.Kinds[attempt]
-		counted := kind != superseded && (kind != staleLease || !trials.partial[attempt.Block]) ||
-			strings.HasPrefix(trials.trials[attempt.Trial].how, string(kind))
+		counted := kind != superseded && (kind != staleLease || !trials.partial[attempt.Block])
+		if !counted {
+			found, _ := trials.find(attempt.Trial)
+			counted = strings.HasPrefix(found.how, string(kind))
+		}
 		switch {
 		case counted || !trial.Started(attempt):
 		case useless[attempt]:

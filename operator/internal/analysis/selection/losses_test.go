@@ -182,7 +182,7 @@ func TestFates_OneForEachTrial(t *testing.T) {
 			for _, trial := range c.unread {
 				from.problems = append(from.problems, record.Problem{Source: record.Source{Key: key(trial)}})
 			}
-			got, gaps := from.outcomes(exp), from.findUnassigned(fatesOf(from.reports).trials)
+			got, gaps := from.outcomes(exp), from.findUnassigned(fatesOf(from.reports))
 			var absent []string
 			for _, one := range got.fates {
 				if one.absent != "" {

@@ -14,7 +14,8 @@ type Outcomes struct {
 	Unfinished []Unfinished
 	// Outputless are, by arm, the trials with an unknown output.
 	Outputless map[int]Outputless
-	fates      []fate
+	// fates are those of the trials that are not used, or have an object that may not be used.
+	fates []fate
 }
 
 // outcomesOf sums the fates. Trials that a ledger without plans is presumed to miss count as missing.
@@ -29,7 +30,7 @@ func outcomesOf(exp *experiment.Experiment, from reports, found fates, useless m
 	}
 	out := Outcomes{
 		Trials: countTrials(all, warmupTrials(from.planned, from.admission)), Lost: sumLosses(all, further), Unfinished: from.unfinished,
-		fates: found.inOrder(),
+		fates: found.exceptions(),
 	}
 	out.Trials.Attempts = len(from.attempts)
 	out.Outputless = findOutputless(from.admission.Succeeded, out.fates, from.unfinished)
@@ -81,8 +82,16 @@ type Outputless struct {
 // unless another object of the trial may not be used.
 func findOutputless(succeeded []*record.Attempt, trials []fate, unfinished []Unfinished) map[int]Outputless {
 	known := map[string]bool{}
+	for _, found := range trials {
+		known[found.trial] = false
+	}
+	for _, one := range unfinished {
+		known[one.trial] = false
+	}
 	for _, attempt := range succeeded {
-		known[attempt.Trial] = true
+		if _, exception := known[attempt.Trial]; exception {
+			known[attempt.Trial] = true
+		}
 	}
 	out, seen := map[int]Outputless{}, map[string]bool{}
 	add := func(c Cell, trial string) {

@@ -48,6 +48,10 @@ func indexPlan(exp *experiment.Experiment, waves []record.Wave, through int) (pl
 		if why := cmp.Or(contradictsArms(exp.Arms, wave.Arms), contradictsPurpose(&exp.Plan, wave.Purpose)); why != "" {
 			found.add(key, foreign, "the plan contradicts the experiment: %s", why)
 		}
+		commands := make([]command, len(wave.Cells))
+		for i, c := range wave.Cells {
+			commands[i] = command{c.Argv, c.Parameters}
+		}
 		add := func(block string, order []int, warmup bool) {
 			for slot, index := range order {
 				c := wave.Cells[index]
@@ -55,7 +59,7 @@ func indexPlan(exp *experiment.Experiment, waves []record.Wave, through int) (pl
 				arm, knownArm := arms[wave.Arms[c.Arm].Name]
 				if knownPoint && knownArm {
 					out.slots[record.TrialName(block, slot, warmup)] = &plannedSlot{Cell{point, arm}, block, c.Build, warmup,
-						&command{c.Argv, c.Parameters}}
+						&commands[index]}
 				}
 			}
 		}

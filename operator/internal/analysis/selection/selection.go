@@ -112,7 +112,7 @@ func Select(exp *experiment.Experiment, evidence record.Evidence, wave int) *Sel
 	return &Selection{
 		Admission: admission,
 		Integrity: Integrity{
-			Gaps:    slices.Concat(gaps, blocks.gaps, warmups.gaps, reported.findUnassigned(fates.trials)),
+			Gaps:    slices.Concat(gaps, blocks.gaps, warmups.gaps, reported.findUnassigned(fates)),
 			Altered: alteredObjects(evidence.Sealed, sums), Apart: findApart(usable.admitted), Copied: findCopy(quiet.admitted),
 		},
 		Environments: environments,
