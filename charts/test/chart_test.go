@@ -40,7 +40,7 @@ var variations = map[string]string{
 	"runs beside the chart":              `{runNamespaces: [assay-system], fullnameOverride: bench, operator: {replicas: 2, extraArgs: [--image-pull-grace=5m]}}`,
 }
 
-func TestLint(t *testing.T) {
+func TestChart_Lint(t *testing.T) {
 	t.Parallel()
 	for name, values := range variations {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-func TestObjects(t *testing.T) {
+func TestChart_Objects(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		values  string
@@ -425,7 +425,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-func TestEveryObjectIsPlacedLabelledAndUnique(t *testing.T) {
+func TestChart_ObjectsArePlacedLabelledAndUnique(t *testing.T) {
 	t.Parallel()
 	clusterScoped := []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace", "ValidatingAdmissionPolicy",
 		"ValidatingAdmissionPolicyBinding"}
@@ -452,7 +452,7 @@ func TestEveryObjectIsPlacedLabelledAndUnique(t *testing.T) {
 	}
 }
 
-func TestServicesReachOneKindOfPod(t *testing.T) {
+func TestChart_ServicesSelectOneKindOfPod(t *testing.T) {
 	for name, values := range variations {
 		t.Run(name, func(t *testing.T) {
 			chart := render(t, values)
@@ -479,7 +479,7 @@ func TestServicesReachOneKindOfPod(t *testing.T) {
 }
 
 // The node of the demo has 1.8 CPUs to give, of which one is measured on and 0.1 go to the containers beside the workload.
-func TestReleaseFitsBesideABlockOnTwoCPUs(t *testing.T) {
+func TestChart_FitsBesideABlockOnTwoCPUs(t *testing.T) {
 	cpu, memory := resource.MustParse("600m"), resource.MustParse("1536Mi")
 	var cpus, bytes resource.Quantity
 	for id, pod := range render(t, "").pods(t) {
@@ -497,7 +497,7 @@ func TestReleaseFitsBesideABlockOnTwoCPUs(t *testing.T) {
 	}
 }
 
-func TestPodsStartAsSoonAsTheyServe(t *testing.T) {
+func TestChart_PodsHaveStartupProbes(t *testing.T) {
 	for id, pod := range render(t, "").pods(t) {
 		for _, container := range pod.Spec.Containers {
 			probe := container.StartupProbe
@@ -511,7 +511,7 @@ func TestPodsStartAsSoonAsTheyServe(t *testing.T) {
 	}
 }
 
-func TestImagesComeFromOnePlace(t *testing.T) {
+func TestChart_ImagesComeFromOneTable(t *testing.T) {
 	values := `{images: {pullPolicy: Never`
 	for _, name := range []string{
 		"operator", "runner", "scan", "batch", "insert", "argoController", "argoExecutor", "argoServer", "minio", "prometheus", "grafana",
@@ -556,7 +556,7 @@ func templateImage(t *testing.T, template unstructured.Unstructured) string {
 // hosts are the registries that a global registry replaces, in all objects.
 var hosts = regexp.MustCompile(`(assay\.dev/assay-|quay\.io/|docker\.io/|registry\.k8s\.io/)[a-z]`)
 
-func TestAGlobalRegistryTakesThePlaceOfEveryHost(t *testing.T) {
+func TestChart_GlobalRegistryReplacesEveryHost(t *testing.T) {
 	const digest = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	version := loadChart(t).Metadata.AppVersion
 	for registry, prefix := range map[string]string{"ghcr.io/acme": "ghcr.io/acme/", "localhost:5000/": "localhost:5000/"} {
@@ -592,7 +592,7 @@ func TestAGlobalRegistryTakesThePlaceOfEveryHost(t *testing.T) {
 	}
 }
 
-func TestNotesSayWhatToTypeNext(t *testing.T) {
+func TestChart_NotesListTheNextCommands(t *testing.T) {
 	tests := map[string]struct {
 		values        string
 		want, wantNot []string
@@ -736,7 +736,7 @@ func argoConfig(t *testing.T, chart *rendered) argoConfiguration {
 	return out
 }
 
-func TestTheOperatorAsksTheRegistriesThatAreNamed(t *testing.T) {
+func TestChart_OperatorQueriesTheNamedRegistries(t *testing.T) {
 	for values, want := range map[string]string{
 		``: "", `{operator: {registries: [ghcr.io, "registry.lan:5000"]}}`: "--registries=ghcr.io,registry.lan:5000",
 	} {

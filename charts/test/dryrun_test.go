@@ -18,7 +18,7 @@ import (
 const prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 
 // A real API server accepts every object of every variation, with all its fields.
-func TestAnAPIServerTakesEveryMode(t *testing.T) {
+func TestDryRun_APIServerAcceptsEveryMode(t *testing.T) {
 	c := startCluster(t)
 	c.installCRDs(t)
 	for _, namespace := range []string{releaseNamespace, "team-a", "team-b"} {
@@ -108,7 +108,7 @@ func prometheusOperatorCRDs(t *testing.T) string {
 	return filepath.Join(download.Dir, "example", "prometheus-operator-crd")
 }
 
-func TestAPrometheusOperatorThatIsNotThereIsNamed(t *testing.T) {
+func TestDryRun_MissingPrometheusOperatorIsNamed(t *testing.T) {
 	_, err := tryRenderFor(t, variations["a Prometheus Operator"], nil)
 	if err == nil || !strings.Contains(err.Error(), "install a Prometheus Operator first") {
 		t.Errorf("error %v", err)

@@ -26,7 +26,7 @@ func gateContainer(t *testing.T, object unstructured.Unstructured) corev1.Contai
 	return corev1.Container{}
 }
 
-func TestTheBenchmarkGateIsInstalledWhereRunsAre(t *testing.T) {
+func TestGate_IsInstalledInRunNamespaces(t *testing.T) {
 	if objects := render(t, ``).of("WorkflowTemplate"); len(objects) > 0 {
 		t.Errorf("%s was not asked for", identity(objects[0]))
 	}
@@ -50,7 +50,7 @@ func TestTheBenchmarkGateIsInstalledWhereRunsAre(t *testing.T) {
 }
 
 // Its image is the operator's, which comes from where the release's images come from.
-func TestTheBenchmarkGatePullsItsImage(t *testing.T) {
+func TestGate_PullsItsImage(t *testing.T) {
 	chart := render(t, `{benchmarkGate: {enabled: true}, global: {imagePullSecrets: [{name: all}]}, runs: {imagePullSecrets: [{name: runs}]}}`)
 	for _, name := range []string{"assay-executor", "benchmark-gate"} {
 		account := into[corev1.ServiceAccount](t, chart.find(t, "ServiceAccount/default/"+name))
@@ -61,7 +61,7 @@ func TestTheBenchmarkGatePullsItsImage(t *testing.T) {
 }
 
 // A gate runs in pipelines of people who may not do more than start runs.
-func TestTheBenchmarkGateMayDoNoMoreThanItDoes(t *testing.T) {
+func TestGate_HasOnlyTheRightsItUses(t *testing.T) {
 	chart := render(t, `{benchmarkGate: {enabled: true}}`)
 	allowed := map[string]string{}
 	for _, rule := range into[rbacv1.Role](t, chart.find(t, "Role/default/benchmark-gate")).Rules {
@@ -90,7 +90,7 @@ func TestTheBenchmarkGateMayDoNoMoreThanItDoes(t *testing.T) {
 	}
 }
 
-func TestArgoShowsNoWindowsOfItsOwn(t *testing.T) {
+func TestArgo_ShowsNoDialogs(t *testing.T) {
 	server := render(t, ``).pods(t)["Deployment/assay-system/assay-argo-server"].Spec.Containers[0]
 	for _, window := range []string{"FIRST_TIME_USER_MODAL", "FEEDBACK_MODAL", "NEW_VERSION_MODAL"} {
 		if !slices.Contains(server.Env, corev1.EnvVar{Name: window, Value: "false"}) {
@@ -99,7 +99,7 @@ func TestArgoShowsNoWindowsOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestArgoLinksToDashboardsAndReports(t *testing.T) {
+func TestArgo_LinksToDashboardsAndReports(t *testing.T) {
 	const dashboard = "/d/assay-run?var-namespace=${metadata.namespace}&var-run=${workflow.metadata.labels.assay.dev/run}" +
 		"&from=${status.startedAtEpoch}&to=${status.finishedAtEpoch}"
 	for name, tc := range map[string]struct {

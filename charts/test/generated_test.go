@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/charts/test/generate"
 )
 
-func TestGeneratedFilesAreCurrent(t *testing.T) {
+func TestGenerated_FilesAreCurrent(t *testing.T) {
 	files, err := generate.Files(repository)
 	if err != nil {
 		t.Fatal(err)

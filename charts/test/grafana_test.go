@@ -19,7 +19,7 @@ const (
 	operator       = "Deployment/assay-system/assay-operator"
 )
 
-func TestGrafana(t *testing.T) {
+func TestGrafana_ObjectsOfEveryVariation(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		values        string
@@ -127,7 +127,7 @@ func TestGrafana(t *testing.T) {
 	}
 }
 
-func TestGrafanaRefusesWhatCannotWork(t *testing.T) {
+func TestGrafana_InvalidValuesAreRejected(t *testing.T) {
 	for name, tc := range map[string]struct{ values, want string }{
 		"no Prometheus to ask":                      {`{prometheus: {mode: external}}`, "grafana.prometheusURL is needed"},
 		"an external Prometheus with a bundled one": {`{grafana: {mode: external, prometheusURL: "http://a"}}`, "grafana.prometheusURL is set and grafana.mode is external"},
@@ -143,7 +143,7 @@ func TestGrafanaRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-func TestGrafanasPasswordIsInItsSecretOnlyAndNeverTwice(t *testing.T) {
+func TestGrafana_PasswordIsOnlyInItsSecretAndUnique(t *testing.T) {
 	chart := render(t, `{grafana: {admin: {password: given-word}}}`)
 	for _, object := range chart.objects {
 		if raw, err := object.MarshalJSON(); err != nil || strings.Contains(string(raw), "given-word") {
@@ -162,7 +162,7 @@ func TestGrafanasPasswordIsInItsSecretOnlyAndNeverTwice(t *testing.T) {
 }
 
 // The dashboards that are installed are those that were tested, whole.
-func TestInstalledDashboardsAreTheGeneratedOnes(t *testing.T) {
+func TestGrafana_InstalledDashboardsAreTheGenerated(t *testing.T) {
 	data := into[corev1.ConfigMap](t, render(t, "").find(t, grafanaFiles)).Data
 	names, err := filepath.Glob(chartDir + "/generated/dashboards/*.json")
 	if err != nil || len(names) != 3 || len(data) != len(names) {

@@ -145,7 +145,7 @@ func (c *cluster) createNamespace(t *testing.T, name string) {
 }
 
 // The steps build on each other: one release through its life.
-func TestReleaseFromInstallToUninstall(t *testing.T) {
+func TestInstall_ReleaseFromInstallToUninstall(t *testing.T) {
 	c := startCluster(t)
 	c.createNamespace(t, "team-a")
 	credentials := func(namespace string) string {
@@ -252,7 +252,7 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 }
 
 // Each right is asked of the API server, for the identity that has it. The charts' promises are the ones that say no.
-func TestWhoMayDoWhat(t *testing.T) {
+func TestInstall_RightsOfEveryAccount(t *testing.T) {
 	c := startCluster(t)
 	for _, namespace := range []string{"team-a", "team-b", "elsewhere"} {
 		c.createNamespace(t, namespace)

@@ -46,7 +46,7 @@ func charted(t *testing.T) *rendered {
 }
 
 // Developers and users install the same operator, with the same arguments and rights.
-func TestKustomizeInstallsTheOperatorOfTheChart(t *testing.T) {
+func TestKustomize_InstallsTheOperatorOfTheChart(t *testing.T) {
 	built, chart := kustomized(t, "default"), charted(t)
 
 	want := into[appsv1.DeploymentSpec](t, chart.find(t, "Deployment/assay-system/assay-operator"), "spec").Template.Spec
@@ -82,7 +82,7 @@ func isForPeople(object unstructured.Unstructured) bool {
 }
 
 // Every right of kustomize is written in operator/config/rbac.
-func TestKustomizeGivesWhatTheMarkersSay(t *testing.T) {
+func TestKustomize_GrantsTheRightsOfTheMarkers(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(repository, generate.Config, "rbac/role.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestKustomizeGivesWhatTheMarkersSay(t *testing.T) {
 }
 
 // make install, deploy, undeploy and uninstall work on any cluster that KUBECONFIG names.
-func TestMakeInstallsAndDeploys(t *testing.T) {
+func TestKustomize_MakeInstallsAndDeploys(t *testing.T) {
 	c := startCluster(t)
 	run := func(target string, settings ...string) {
 		t.Helper()

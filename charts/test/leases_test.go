@@ -13,7 +13,7 @@ import (
 )
 
 // On a cluster of one node, a run that has the node for itself must not keep the platform from running.
-func TestEveryPodOfTheReleaseToleratesALeasedNode(t *testing.T) {
+func TestLeases_PodsTolerateALeasedNode(t *testing.T) {
 	leased := corev1.Taint{Key: "assay.dev/leased", Value: "some-run", Effect: corev1.TaintEffectNoSchedule}
 	others := corev1.Taint{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}
 	tolerates := func(pod corev1.PodSpec, taint corev1.Taint) bool {
@@ -35,7 +35,7 @@ func TestEveryPodOfTheReleaseToleratesALeasedNode(t *testing.T) {
 	}
 }
 
-func TestTheOperatorMayDoInItsNamespaceWhatItsCodeAsksFor(t *testing.T) {
+func TestLeases_OperatorHasTheRightsOfItsCode(t *testing.T) {
 	for role, file := range map[string]string{"leases": "leases_role.yaml", "leader-election": "leader_election_role.yaml"} {
 		raw, err := os.ReadFile(filepath.Join(repository, "operator", "config", "rbac", file))
 		if err != nil {

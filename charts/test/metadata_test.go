@@ -22,7 +22,7 @@ func listed[T any](t *testing.T, annotation string) []T {
 	return out
 }
 
-func TestArtifactHubIsToldOfEveryImage(t *testing.T) {
+func TestMetadata_ArtifactHubListsEveryImage(t *testing.T) {
 	chart := loadChart(t)
 	want := map[string]string{}
 	for name, value := range chart.Values["images"].(map[string]any) {
@@ -45,7 +45,7 @@ func TestArtifactHubIsToldOfEveryImage(t *testing.T) {
 	}
 }
 
-func TestArtifactHubIsToldOfEveryKind(t *testing.T) {
+func TestMetadata_ArtifactHubListsEveryKind(t *testing.T) {
 	type kind struct{ Kind, Version, Name, DisplayName, Description string }
 	files, err := filepath.Glob(chartDir + "/crds/*.yaml")
 	if err != nil {

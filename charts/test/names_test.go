@@ -17,7 +17,7 @@ import (
 )
 
 // Kubernetes takes names such as 2024, 1e3 and no, which YAML reads as numbers and truths where nothing says that they are texts.
-func TestANameThatLooksLikeANumberIsAName(t *testing.T) {
+func TestNames_NumericNamesStayTexts(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
 		"the names": `{fullnameOverride: "7", nameOverride: "8"}`,
@@ -95,7 +95,7 @@ func renderAs(t *testing.T, name, namespace string, values map[string]any) (obje
 }
 
 // Helm takes names with dots and names with a digit first, and Kubernetes takes neither for a Service.
-func TestAReleaseOfAnyNameCanBeInstalled(t *testing.T) {
+func TestNames_ReleaseOfAnyNameIsInstalled(t *testing.T) {
 	t.Parallel()
 	type installed struct{ name, values string }
 	var all []installed
@@ -126,7 +126,7 @@ func TestAReleaseOfAnyNameCanBeInstalled(t *testing.T) {
 }
 
 // A key of a Secret may have hyphens and dots, of which go-template makes other things.
-func TestTheNotesPrintKeysOfAnyName(t *testing.T) {
+func TestNames_NotesPrintKeysOfAnyName(t *testing.T) {
 	notes := render(t, `{objectStore: {accessKeyKey: access-key, secretKeyKey: secret.key},
 		grafana: {admin: {userKey: admin.user, passwordKey: pass-word}}}`).notes
 	commands := regexp.MustCompile(`go-template='([^']*)'`).FindAllStringSubmatch(notes, -1)

@@ -150,7 +150,7 @@ func places(t *testing.T, chart *rendered) map[string]somewhere {
 	return out
 }
 
-func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
+func TestNetwork_PodsReachOnlyTheirDependencies(t *testing.T) {
 	t.Parallel()
 	type connection struct {
 		from, to string
@@ -246,7 +246,7 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestEveryPodOfTheReleaseHasAPolicy(t *testing.T) {
+func TestNetwork_EveryPodHasAPolicy(t *testing.T) {
 	for name, values := range variations {
 		if name == "no policies" {
 			continue
@@ -277,7 +277,7 @@ var metadata = []string{
 var identityAgents, nameCaches = []string{"169.254.170.23/32", "fd00:ec2::23/128"}, []string{"169.254.20.10/32"}
 
 // With any values, no egress rule allows all destinations, and no rule for blocks of addresses includes metadata services.
-func TestNoEgressRuleReachesMetadata(t *testing.T) {
+func TestNetwork_NoEgressRuleReachesMetadata(t *testing.T) {
 	more := map[string]string{
 		"a store far away":                  `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}, networkPolicies: {apiServer: {ports: [443, 80]}}}`,
 		"a store at metadata's port":        `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3.example.com:80", secure: false}}}`,

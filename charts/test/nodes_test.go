@@ -27,7 +27,7 @@ func (c *cluster) as(t *testing.T, namespace, name string) client.Client {
 	return out
 }
 
-func TestTheOperatorChangesNothingOfANodeButTheTaintOfALease(t *testing.T) {
+func TestNodesPolicy_OperatorChangesOnlyTheLeaseTaint(t *testing.T) {
 	c := startCluster(t)
 	c.install(t, "{fullnameOverride: bench}")
 	operator := c.as(t, releaseNamespace, "bench-operator")
@@ -116,7 +116,7 @@ func (c *cluster) untilPoliciesHold(t *testing.T, refused func() error) {
 }
 
 // A field that a later Kubernetes gives to nodes is to be looked at here.
-func TestThePolicyForNodesKnowsEveryFieldOfASpec(t *testing.T) {
+func TestNodesPolicy_CoversEveryFieldOfASpec(t *testing.T) {
 	policy := render(t, "").find(t, "ValidatingAdmissionPolicy/assay-operator-nodes")
 	raw, err := policy.MarshalJSON()
 	if err != nil {

@@ -126,7 +126,7 @@ func want[T any](t *testing.T, id string, got, want T) {
 // replacedBy are the values that do not reach a MinIO whose emptyDir would go with the pod that they replace.
 var replacedBy = []string{"podLabels", "commonLabels", "commonLabels, podLabels", "podAnnotations"}
 
-func TestEachValueOfPodsReachesEachPodOfEveryVariation(t *testing.T) {
+func TestPods_ValuesReachEveryPod(t *testing.T) {
 	t.Parallel()
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(ofPods)) {
@@ -159,7 +159,7 @@ func dataIsLost(pods map[string]corev1.PodTemplateSpec) bool {
 }
 
 // A value of scheduling that is added later is looked at here.
-func TestEveryValueOfSchedulingIsAmongThoseThatReachEachPod(t *testing.T) {
+func TestPods_SchedulingValuesAreCovered(t *testing.T) {
 	raw, err := os.ReadFile(chartDir + "/values.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ const (
 )
 
 // Every web interface can have an Ingress, which leads to an existing port that its controller reaches.
-func TestWhateverHasAWebInterfaceCanHaveAnIngress(t *testing.T) {
+func TestIngress_ExistsForEveryWebInterface(t *testing.T) {
 	chart := render(t, combined(t, fromController, everyIngress))
 	served := map[string]string{}
 	for _, object := range chart.of("Ingress") {
@@ -232,7 +232,7 @@ func TestWhateverHasAWebInterfaceCanHaveAnIngress(t *testing.T) {
 	}
 }
 
-func TestAnIngressThatLeadsNowhereIsRefused(t *testing.T) {
+func TestIngress_WithoutBackendIsRejected(t *testing.T) {
 	t.Parallel()
 	for section, prefix := range map[string]string{"argo.server": "{argo: {server: ", "grafana": "{grafana: ", "prometheus": "{prometheus: ",
 		"objectStore": "{objectStore: "} {

@@ -31,7 +31,7 @@ func argument(t *testing.T, pod corev1.PodTemplateSpec, name string) string {
 }
 
 // A dashboard that opens with thirty days of which the half is never there says that nothing was measured.
-func TestThePrometheusOfTheChartKeepsWhatEveryDashboardOpensWith(t *testing.T) {
+func TestPrometheus_RetainsTheRangeOfDashboards(t *testing.T) {
 	pod := render(t, "").pods(t)[prometheus]
 	kept, err := model.ParseDuration(argument(t, pod, "--storage.tsdb.retention.time"))
 	if err != nil {
@@ -60,7 +60,7 @@ func TestThePrometheusOfTheChartKeepsWhatEveryDashboardOpensWith(t *testing.T) {
 	}
 }
 
-func TestThePrometheusOfTheChartKeepsItsSamplesOnAVolume(t *testing.T) {
+func TestPrometheus_StoresSamplesOnAVolume(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		values, claim string
@@ -114,7 +114,7 @@ func TestThePrometheusOfTheChartKeepsItsSamplesOnAVolume(t *testing.T) {
 }
 
 // A tenant decides how many series a run has and how long their labels are; one scrape must not fill the memory of Prometheus.
-func TestNoScrapeFillsThePrometheusOfTheChart(t *testing.T) {
+func TestPrometheus_ScrapesAreLimited(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values string
 		want   scrapeLimits
@@ -190,7 +190,7 @@ type scrapeLimits struct {
 
 // The limit catches errors: the operator alone may export that many results (operator/internal/metrics/catalog), and as much again
 // of runs and nodes.
-func TestTheOperatorMayShowWhatItMay(t *testing.T) {
+func TestPrometheus_LimitExceedsTheSeriesOfTheOperator(t *testing.T) {
 	raw, err := os.ReadFile(repository + "/operator/internal/metrics/catalog/catalog.go")
 	if err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func replaced(value any, texts *strings.Replacer) any {
 }
 
 // A free-text value is rendered as exactly that text everywhere, and never as other YAML.
-func TestATextIsATextWhereverItStands(t *testing.T) {
+func TestQuoted_TextsStayTexts(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(chartDir, "values.schema.json"))
 	if err != nil {

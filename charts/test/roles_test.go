@@ -13,7 +13,7 @@ import (
 )
 
 // Kubernetes' role view may read runs, edit may create them, admin also their templates; no role may write results.
-func TestPeopleHaveRightsThroughKubernetesOwnRoles(t *testing.T) {
+func TestRoles_AggregateToKubernetesRoles(t *testing.T) {
 	// Kubernetes itself puts view into edit, and edit into admin.
 	levels := []string{"view", "edit", "admin"}
 	type question struct{ verb, resource string }
@@ -71,7 +71,7 @@ func TestPeopleHaveRightsThroughKubernetesOwnRoles(t *testing.T) {
 	}
 }
 
-func TestRunNamespacesThatAreMadeTakeRestrictedPodsOnly(t *testing.T) {
+func TestRoles_CreatedNamespacesRequireRestrictedPods(t *testing.T) {
 	for _, object := range render(t, `{runNamespaces: [team-a, team-b], createRunNamespaces: true}`).of("Namespace") {
 		if got := object.GetLabels()["pod-security.kubernetes.io/enforce"]; got != "restricted" {
 			t.Errorf("namespace %s enforces %q", object.GetName(), got)
@@ -80,7 +80,7 @@ func TestRunNamespacesThatAreMadeTakeRestrictedPodsOnly(t *testing.T) {
 }
 
 // The attacks that need no cluster are tried by people with these roles (operator/test/integration).
-func TestPeoplesRolesAreThoseOfConfig(t *testing.T) {
+func TestRoles_AreThoseOfConfig(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(repository, "operator", "config", "rbac", "people.yaml"))
 	if err != nil {
 		t.Fatal(err)

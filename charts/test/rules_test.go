@@ -75,7 +75,7 @@ type scrapeConfig struct {
 	} `json:"authorization"`
 }
 
-func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
+func TestRules_BundledPrometheusLoadsThem(t *testing.T) {
 	var got []string
 	data := render(t, "").prometheusFiles(t)
 	var config struct {
@@ -113,7 +113,7 @@ func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
 	}
 }
 
-func TestTheBundledPrometheusSendsAlertsWhereItIsTold(t *testing.T) {
+func TestRules_BundledPrometheusRoutesAlerts(t *testing.T) {
 	type alerting struct {
 		Alertmanagers []struct {
 			StaticConfigs []struct {
@@ -166,7 +166,7 @@ func TestTheBundledPrometheusSendsAlertsWhereItIsTold(t *testing.T) {
 	}
 }
 
-func TestAPrometheusOperatorGetsTheRules(t *testing.T) {
+func TestRules_PrometheusOperatorGetsThem(t *testing.T) {
 	if got := render(t, "").of("PrometheusRule"); len(got) != 0 {
 		t.Errorf("unasked, there is %s", got[0].GetName())
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Where it is not known who makes the pods of runs, only workflows are looked at: a policy for pods would keep every run from starting.
-func TestThePolicyForRunsKnowsWhoMakesPods(t *testing.T) {
+func TestRunsPolicy_KnowsEveryControllerOfPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values, controller string
 		want               []string
@@ -50,7 +50,7 @@ func TestThePolicyForRunsKnowsWhoMakesPods(t *testing.T) {
 	}
 }
 
-func TestWhoMakesWhatSaysThatItIsARuns(t *testing.T) {
+func TestRunsPolicy_OnlyTheEngineCreatesObjectsOfRuns(t *testing.T) {
 	c := startCluster(t)
 	c.createNamespace(t, "team-a")
 	c.createNamespace(t, "elsewhere")

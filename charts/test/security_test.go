@@ -18,7 +18,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-func TestEveryPodIsRestricted(t *testing.T) {
+func TestSecurity_PodsAreRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestEveryPodIsRestricted(t *testing.T) {
 }
 
 // A block pod is restricted, and Guaranteed, only if the containers that Argo adds to it are.
-func TestArgosOwnContainersAreRestrictedAndGuaranteed(t *testing.T) {
+func TestSecurity_ArgoContainersAreRestrictedAndGuaranteed(t *testing.T) {
 	executor := argoConfig(t, render(t, `{argo: {executor: {cpu: 70m, memory: 90Mi}}}`)).Executor
 	for _, list := range []corev1.ResourceList{executor.Resources.Requests, executor.Resources.Limits} {
 		if list.Cpu().String() != "70m" || list.Memory().String() != "90Mi" {
@@ -67,7 +67,7 @@ func TestArgosOwnContainersAreRestrictedAndGuaranteed(t *testing.T) {
 	}
 }
 
-func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
+func TestSecurity_StorageCredentialsReachOnlyListedPods(t *testing.T) {
 	const operator, store, job, prometheus = "Deployment/assay-system/assay-operator", "StatefulSet/assay-system/assay-minio",
 		"Job/assay-system/assay-create-bucket", "Deployment/assay-system/assay-prometheus"
 	bundled := map[string][]string{
@@ -105,7 +105,7 @@ func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
 }
 
 // The keys of a namespace belong to a user of that namespace alone, whose rights the job grants by name.
-func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
+func TestSecurity_RunNamespaceHasOnlyItsUsersKeys(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		values     string
@@ -155,7 +155,7 @@ func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
 	}
 }
 
-func TestGivenCredentialsAreInOneSecretOnly(t *testing.T) {
+func TestSecurity_GivenCredentialsAreInOneSecret(t *testing.T) {
 	chart := render(t, `{runNamespaces: [a, b], objectStore: {auth: {accessKey: given-access, secretKey: given-secret}}}`)
 	encoded := base64.StdEncoding.EncodeToString([]byte("given-secret"))
 	for _, object := range chart.objects {
@@ -176,7 +176,7 @@ func TestGivenCredentialsAreInOneSecretOnly(t *testing.T) {
 	}
 }
 
-func TestGeneratedCredentialsAreNeverTheSameTwiceUnlessTheyAreMadeOfSomething(t *testing.T) {
+func TestSecurity_GeneratedCredentialsAreUnique(t *testing.T) {
 	t.Parallel()
 	read := func(values, secret string) string {
 		return fmt.Sprintf("%s", into[corev1.Secret](t, renderAnew(t, values).find(t, secret)).Data)
@@ -199,7 +199,7 @@ func TestGeneratedCredentialsAreNeverTheSameTwiceUnlessTheyAreMadeOfSomething(t 
 	}
 }
 
-func TestRights(t *testing.T) {
+func TestSecurity_Rights(t *testing.T) {
 	reading := []string{"get", "list", "watch"}
 	for name, values := range variations {
 		t.Run(name, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestRights(t *testing.T) {
 }
 
 // Who reads metrics has a token, and the ClusterRole that allows it.
-func TestTheOperatorsMetricsAskForAToken(t *testing.T) {
+func TestSecurity_OperatorMetricsRequireAToken(t *testing.T) {
 	open := `{operator: {metrics: {secure: false}}}`
 	for values, secure := range map[string]bool{``: true, variations["a Prometheus Operator"]: true, open: false} {
 		chart := render(t, values)
@@ -264,7 +264,7 @@ func TestTheOperatorsMetricsAskForAToken(t *testing.T) {
 	wantAnnotation(t, chart.find(t, "Service/assay-system/assay-operator"), "prometheus.io/scheme", "https")
 }
 
-func TestArgosServerAsksForATokenAndReadsNoSecret(t *testing.T) {
+func TestSecurity_ArgoServerRequiresATokenAndReadsNoSecret(t *testing.T) {
 	for values, asks := range map[string]bool{``: true, `{argo: {server: {authMode: server}}}`: false} {
 		chart := render(t, values)
 		args := chart.pods(t)["Deployment/assay-system/assay-argo-server"].Spec.Containers[0].Args
@@ -356,7 +356,7 @@ func boundEverywhere(t *testing.T, chart *rendered, role string) bool {
 }
 
 // MinIO asks for the token of its user for metrics. Prometheus signs it before it starts, and has neither that user's key nor root's.
-func TestTheStoresMetricsAskForAToken(t *testing.T) {
+func TestSecurity_StoreMetricsRequireAToken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values string
 		auth   string
@@ -395,7 +395,7 @@ func TestTheStoresMetricsAskForAToken(t *testing.T) {
 }
 
 // With TLS all clients of MinIO trust the authority of its certificate, for the name by which they reach it.
-func TestABundledStoreOverTLS(t *testing.T) {
+func TestSecurity_BundledStoreOverTLS(t *testing.T) {
 	const host = "assay-minio.assay-system.svc"
 	chart := render(t, variations["a bundled store over TLS"])
 	made := into[corev1.Secret](t, chart.find(t, "Secret/assay-system/assay-minio-tls"))

@@ -8,7 +8,7 @@ import (
 )
 
 // A pod that fills its node's disk takes others with it.
-func TestNoPodOfTheReleaseFillsADisk(t *testing.T) {
+func TestStorage_PodsAreLimited(t *testing.T) {
 	for name, values := range variations {
 		t.Run(name, func(t *testing.T) {
 			for id, pod := range render(t, values).pods(t) {
@@ -36,7 +36,7 @@ func TestNoPodOfTheReleaseFillsADisk(t *testing.T) {
 }
 
 // Pod templates within other objects follow the same rules.
-func TestNothingOfTheReleaseMakesPodsThatFillADisk(t *testing.T) {
+func TestStorage_CreatedPodsAreLimited(t *testing.T) {
 	checked := 0
 	var walk func(id string, value any)
 	walk = func(id string, value any) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWrongValuesAreRefused(t *testing.T) {
+func TestValues_InvalidAreRejected(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ values, wantError string }{
 		"a given certificate without its authority":       {`{objectStore: {tls: {enabled: true, existingSecret: own}}}`, "objectStore.tls.existingSecret and objectStore.tls.ca belong together"},
@@ -109,7 +109,7 @@ func egressTo(block string) string {
 	return `{networkPolicies: {runs: {egress: [{to: [{podSelector: {}}]}, {to: [{ipBlock: ` + block + `}]}]}}}`
 }
 
-func TestUsualValuesAreAccepted(t *testing.T) {
+func TestValues_UsualAreAccepted(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"resources as numbers":                         `{operator: {resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 0.5}}}}`,

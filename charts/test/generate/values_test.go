@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestParseValues(t *testing.T) {
+func TestParseValues_DefaultsAndComments(t *testing.T) {
 	tests := map[string]struct {
 		values    string
 		wantError string
@@ -61,7 +61,7 @@ func TestParseValues(t *testing.T) {
 	}
 }
 
-func TestSchemaTakesTypeFromDefaultAndKeywordsFromComment(t *testing.T) {
+func TestSchema_TypeFromDefaultAndKeywordsFromComment(t *testing.T) {
 	values, err := ParseValues([]byte("# -- Some.\n# @schema {\"minimum\": 1}\nreplicas: 2\n"))
 	if err != nil {
 		t.Fatal(err)
