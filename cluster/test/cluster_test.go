@@ -36,7 +36,7 @@ type machine struct {
 	kubectl       string
 }
 
-func TestClusterLivesAndLeavesNoTrace(t *testing.T) {
+func TestCluster_StartsAndLeavesNoTrace(t *testing.T) {
 	if os.Getenv("ASSAY_CLUSTER_E2E") == "" {
 		t.Skip("set ASSAY_CLUSTER_E2E=1 to run the embedded cluster for real (needs root)")
 	}

@@ -19,7 +19,7 @@ const (
 	metadata = "169.254.169.254"
 )
 
-func TestClusterEnforcesNetworkPolicies(t *testing.T) {
+func TestCluster_EnforcesNetworkPolicies(t *testing.T) {
 	if os.Getenv("ASSAY_CLUSTER_E2E") == "" {
 		t.Skip("set ASSAY_CLUSTER_E2E=1 to run the embedded cluster for real (needs root)")
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPairs(t *testing.T) {
+func TestPairs_OfFlags(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		texts []string
 		want  map[string]string

@@ -39,7 +39,7 @@ func all(t *testing.T, s Settings) map[string]Component {
 	return components
 }
 
-func TestEveryComponentRunsWhereTearDownFindsIt(t *testing.T) {
+func TestComponents_RunInTheCgroupOfTearDown(t *testing.T) {
 	s := settings(t)
 	parts := all(t, s)
 	for _, name := range Names {
@@ -56,7 +56,7 @@ func TestEveryComponentRunsWhereTearDownFindsIt(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftToFillIn(t *testing.T) {
+func TestComponents_TemplatesAreComplete(t *testing.T) {
 	s := settings(t)
 	for name, part := range all(t, s) {
 		for _, file := range part.Files {
@@ -85,7 +85,7 @@ func TestNothingIsLeftToFillIn(t *testing.T) {
 	}
 }
 
-func TestRestartsFollowCertificatesAndConfiguration(t *testing.T) {
+func TestComponents_RestartAfterChangedFiles(t *testing.T) {
 	s := settings(t)
 	before := all(t, s)
 	if again := all(t, s); again[APIServer].Hash() != before[APIServer].Hash() {
@@ -106,7 +106,7 @@ func TestRestartsFollowCertificatesAndConfiguration(t *testing.T) {
 	}
 }
 
-func TestKubeletKeepsWholeCPUsAndImages(t *testing.T) {
+func TestKubelet_StaticCPUsAndNoImageCollection(t *testing.T) {
 	s := settings(t)
 	part := all(t, s)[Kubelet]
 	text := part.Files[slices.IndexFunc(part.Files, func(f File) bool { return strings.HasSuffix(f.Path, "kubelet.yaml") })].Text
@@ -118,7 +118,7 @@ func TestKubeletKeepsWholeCPUsAndImages(t *testing.T) {
 	}
 }
 
-func TestNoPodStartsBeforeItsPolicies(t *testing.T) {
+func TestKubelet_NoPodStartsBeforeItsPolicies(t *testing.T) {
 	s := settings(t)
 	var network struct {
 		Plugins []struct{ Type, Socket string }

@@ -33,7 +33,7 @@ func issued(t *testing.T, s KeyStore, subject Subject) (Pair, *x509.Certificate)
 	return pair, cert
 }
 
-func TestACertificateIsValidForItsNamesAndUser(t *testing.T) {
+func TestCertificate_IsValidForItsNamesAndUser(t *testing.T) {
 	s := store(t, time.Now())
 	subject := server
 	subject.User, subject.Groups = "system:node:n", []string{"system:nodes"}
@@ -60,7 +60,7 @@ func TestACertificateIsValidForItsNamesAndUser(t *testing.T) {
 	}
 }
 
-func TestACertificateIsKeptOrRenewed(t *testing.T) {
+func TestCertificate_IsReusedOrRenewed(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		change func(s *KeyStore, subject *Subject, pair Pair)
 		renew  bool
@@ -88,7 +88,7 @@ func later(s *KeyStore, by time.Duration) {
 	s.Now = func() time.Time { return at }
 }
 
-func TestKubeconfigHoldsEverything(t *testing.T) {
+func TestKubeconfig_IsSelfContained(t *testing.T) {
 	s := store(t, time.Now())
 	pair, _ := issued(t, s, server)
 	text, err := Kubeconfig("c", "https://127.0.0.1:1", s.Files("ca").Cert, pair)

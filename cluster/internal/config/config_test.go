@@ -10,7 +10,7 @@ func env(pairs map[string]string) func(string) string {
 	return func(name string) string { return pairs[name] }
 }
 
-func TestFromEnv(t *testing.T) {
+func TestFromEnv_DefaultsAndOverrides(t *testing.T) {
 	cfg, err := FromEnv(env(map[string]string{"HOME": "/home/ada"}))
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
-func TestValidate(t *testing.T) {
+func TestValidate_InvalidConfigurations(t *testing.T) {
 	good := Config{Name: "assay-cluster", State: "/var/lib/assay-cluster", Cache: "/root/.cache/assay", Port: 16443}
 	for reason, tc := range map[string]struct {
 		change func(*Config)
@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestFindSourceFromTheCheckoutAndFromBelow(t *testing.T) {
+func TestFindSource_FromTheCheckoutAndBelow(t *testing.T) {
 	for _, from := range []string{"../..", "../../..", "."} {
 		dir, err := FindSource("", abs(t, from))
 		if err != nil || !strings.HasSuffix(dir, "/cluster") {

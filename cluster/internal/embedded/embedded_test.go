@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/cluster/internal/host"
 )
 
-func TestParseImageList(t *testing.T) {
+func TestParseImageList_DigestsByName(t *testing.T) {
 	got := parseImageList(`REF                        TYPE                                       DIGEST       SIZE   PLATFORMS   LABELS
 registry.k8s.io/pause:3.10 application/vnd.oci.image.manifest.v1+json sha256:aaaa 1.5 MiB linux/amd64 io.cri-containerd.image=managed
 sha256:bbbb                application/vnd.oci.image.manifest.v1+json sha256:aaaa 1.5 MiB linux/amd64 -
@@ -27,7 +27,7 @@ sha256:bbbb                application/vnd.oci.image.manifest.v1+json sha256:aaa
 	}
 }
 
-func TestAnImageIsNamedByItsDigest(t *testing.T) {
+func TestImage_IsNamedByItsDigest(t *testing.T) {
 	for ref, want := range map[string]string{
 		"assay.dev/primes:old":        "assay.dev/primes@sha256:aa",
 		"localhost:5000/app":          "localhost:5000/app@sha256:aa",
@@ -39,7 +39,7 @@ func TestAnImageIsNamedByItsDigest(t *testing.T) {
 	}
 }
 
-func TestReadySince(t *testing.T) {
+func TestReadySince_Conditions(t *testing.T) {
 	started := time.Date(2026, 1, 2, 3, 4, 5, 600e6, time.UTC)
 	for reason, tc := range map[string]struct {
 		answer string
@@ -57,7 +57,7 @@ func TestReadySince(t *testing.T) {
 	}
 }
 
-func TestValidCPUState(t *testing.T) {
+func TestValidCPUState_States(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		text string
 		want bool
@@ -80,7 +80,7 @@ func TestValidCPUState(t *testing.T) {
 	}
 }
 
-func TestCheckOwner(t *testing.T) {
+func TestCheckOwner_Claims(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		files map[string]string
 		want  string
@@ -105,7 +105,7 @@ func TestCheckOwner(t *testing.T) {
 }
 
 // A name may be that of a cgroup that others have, such as docker's: its processes must not be killed.
-func TestProcessesThatAnotherStartedAreNotEnded(t *testing.T) {
+func TestStop_ForeignProcessesContinue(t *testing.T) {
 	root, cache := t.TempDir(), t.TempDir()
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
@@ -161,7 +161,7 @@ func TestProcessesThatAnotherStartedAreNotEnded(t *testing.T) {
 	}
 }
 
-func TestPoll(t *testing.T) {
+func TestPoll_UntilReadyOrTimeout(t *testing.T) {
 	calls := 0
 	err := poll(context.Background(), time.Minute, time.Millisecond, func(context.Context) error {
 		if calls++; calls < 3 {

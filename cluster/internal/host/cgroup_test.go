@@ -56,7 +56,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func TestAVersion1CpusetIsFilledFromItsParent(t *testing.T) {
+func TestCgroup_Version1CpusetIsFilledFromItsParent(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "cpuset.cpus"), "0-1\n")
 	write(t, filepath.Join(root, "cpuset.mems"), "0\n")
@@ -72,7 +72,7 @@ func TestAVersion1CpusetIsFilledFromItsParent(t *testing.T) {
 	}
 }
 
-func TestAVersion2GroupHandsItsControllersOn(t *testing.T) {
+func TestCgroup_Version2EnablesControllersOfChildren(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "cgroup.controllers"), "cpu memory\n")
 	write(t, filepath.Join(root, "ours", "cgroup.controllers"), "cpu memory\n")
@@ -90,7 +90,7 @@ func TestAVersion2GroupHandsItsControllersOn(t *testing.T) {
 	}
 }
 
-func TestProcessesOfTheWholeGroupAreFoundOnce(t *testing.T) {
+func TestCgroup_ProcessesOfTheSubtreeAreListedOnce(t *testing.T) {
 	cpu, pids := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(cpu, "ours", "cgroup.procs"), "7\n")
 	write(t, filepath.Join(cpu, "ours", "pod", "cgroup.procs"), "9\n8\n")

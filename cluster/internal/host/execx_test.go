@@ -14,7 +14,7 @@ import (
 // parentOf makes this test binary start a program that writes its number to the named file, and wait for it.
 const parentOf = "EXECX_TEST_PARENT_OF"
 
-func TestAProgramEndsWithTheOneThatStartedIt(t *testing.T) {
+func TestExec_ProgramEndsWithItsParent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	self, err := os.Executable()
 	if err != nil {
@@ -55,7 +55,7 @@ func until(t *testing.T, what string, done func() bool) {
 	t.Fatalf("waited 20 s until %s", what)
 }
 
-func TestAnErrorCarriesTheCallAndTheEndOfWhatItSaid(t *testing.T) {
+func TestExec_ErrorHasTheCallAndTheEndOfItsOutput(t *testing.T) {
 	_, err := OS{}.Output(context.Background(), Command{Path: "/bin/sh", Args: []string{"-c", "echo out; echo why >&2; exit 3"}})
 	if err == nil || !strings.Contains(err.Error(), "/bin/sh -c") || !strings.Contains(err.Error(), "why") {
 		t.Errorf("error %v", err)

@@ -38,7 +38,7 @@ func (m Machine) get(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-func TestSettingsGoBackUnlessSomebodyElseChangedThem(t *testing.T) {
+func TestHostState_SettingsAreRestoredUnlessChanged(t *testing.T) {
 	m := machine(t, map[string]string{"kernel/panic": "5", "vm/overcommit_memory": "0", "vm/panic_on_oom": "0"})
 	file := filepath.Join(t.TempDir(), "snapshot")
 	prepare(t, m, file)
@@ -55,7 +55,7 @@ func TestSettingsGoBackUnlessSomebodyElseChangedThem(t *testing.T) {
 	}
 }
 
-func TestFoldersWeMadeGoUnlessSomebodyElseUsesThem(t *testing.T) {
+func TestHostState_CreatedFoldersAreRemovedUnlessUsed(t *testing.T) {
 	m := machine(t, nil, "/var/lib/kubelet")
 	file := filepath.Join(t.TempDir(), "snapshot")
 	prepare(t, m, file, "/var/lib/kubelet", "/var/lib/cni", "/run/a/b", "/run/busy")
@@ -80,7 +80,7 @@ func TestFoldersWeMadeGoUnlessSomebodyElseUsesThem(t *testing.T) {
 	}
 }
 
-func TestWithoutASnapshotNothingIsTouched(t *testing.T) {
+func TestHostState_WithoutSnapshotNothingChanges(t *testing.T) {
 	m := machine(t, map[string]string{"kernel/panic": "10"})
 	if err := m.Restore(filepath.Join(t.TempDir(), "none")); err != nil || m.get("kernel/panic") != "10" {
 		t.Errorf("%v, %s", err, m.get("kernel/panic"))

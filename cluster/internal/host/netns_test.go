@@ -20,7 +20,7 @@ func link(index, master int, name, alias string) netlink.Link {
 		HardwareAddr: net.HardwareAddr{}}}
 }
 
-func TestForeignLinks(t *testing.T) {
+func TestForeignLinks_AreFound(t *testing.T) {
 	layout := Network{Bridge: "assay0", Owner: "assay-cluster:/state"}
 	lo, ours := link(1, 0, "lo", ""), link(2, 0, "assay0", layout.Owner)
 	for reason, tc := range map[string]struct {
@@ -41,7 +41,7 @@ func TestForeignLinks(t *testing.T) {
 }
 
 // The first `ip netns add` on a machine mounts the folder of all names on itself: the mount of a name that was there lies below it then.
-func TestANameGoesAlthoughAnotherProgramMountedItsFolder(t *testing.T) {
+func TestNetns_IsRemovedDespiteAnotherMount(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: it makes a network namespace")
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestParseStat(t *testing.T) {
+func TestParseStat_AnyNameOfAProcess(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		line  string
 		ended bool
@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 
 // The kernel ends all threads of a process that becomes another program but the one that asked for it. The first is a zombie then, for a
 // moment, and the process has not ended.
-func TestAProcessThatBecomesAnotherProgramIsAlive(t *testing.T) {
+func TestProcess_IsAliveAfterExec(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func sleeper(t *testing.T) (*exec.Cmd, Identity) {
 	return cmd, id
 }
 
-func TestStopEndsExactlyTheProcess(t *testing.T) {
+func TestStop_EndsExactlyTheProcess(t *testing.T) {
 	_, id := sleeper(t)
 	if err := id.Stop(2 * time.Second); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestStopEndsExactlyTheProcess(t *testing.T) {
 	}
 }
 
-func TestAReusedPidIsNotOurs(t *testing.T) {
+func TestProcess_ReusedPidIsForeign(t *testing.T) {
 	_, id := sleeper(t)
 	for reason, other := range map[string]Identity{
 		"it started at another time":  {PID: id.PID, Start: id.Start + 1, BootID: id.BootID},
@@ -135,7 +135,7 @@ func TestAReusedPidIsNotOurs(t *testing.T) {
 	}
 }
 
-func TestRecordsSurviveACrashInTheMiddleOfWriting(t *testing.T) {
+func TestRecords_SurviveACrashDuringAWrite(t *testing.T) {
 	records := Records{Dir: t.TempDir()}
 	want := Record{Identity: Identity{PID: 7, Start: 9, BootID: "b"}, Spec: "s"}
 	if err := records.Save("etcd", want); err != nil {
@@ -158,7 +158,7 @@ func TestRecordsSurviveACrashInTheMiddleOfWriting(t *testing.T) {
 	}
 }
 
-func TestHashFollowsEverythingThatCallsForARestart(t *testing.T) {
+func TestHash_ChangesWithEveryCauseOfARestart(t *testing.T) {
 	base := Spec{Name: "x", Path: "/x", Args: []string{"a b"}, Inputs: []string{"file"}}
 	for reason, other := range map[string]Spec{
 		"arguments split differently": {Name: "x", Path: "/x", Args: []string{"a", "b"}, Inputs: []string{"file"}},

@@ -47,7 +47,7 @@ func entries(t *testing.T, reader io.Reader) map[string]*tar.Header {
 	}
 }
 
-func TestImageHoldsWhatProgramsExpect(t *testing.T) {
+func TestImage_ContainsTheFilesThatProgramsExpect(t *testing.T) {
 	image := example(t)
 	content, err := image.open()
 	if err != nil {
@@ -82,7 +82,7 @@ func TestImageHoldsWhatProgramsExpect(t *testing.T) {
 	}
 }
 
-func TestArchiveIsWrittenOnceAndNamesItself(t *testing.T) {
+func TestArchive_IsWrittenOnceWithItsName(t *testing.T) {
 	image, dir := example(t), t.TempDir()
 	first, cached, err := image.Archive(dir, nil)
 	if err != nil || cached {
@@ -104,7 +104,7 @@ func TestArchiveIsWrittenOnceAndNamesItself(t *testing.T) {
 	}
 }
 
-func TestArchiveIsACompleteOCILayout(t *testing.T) {
+func TestArchive_IsACompleteOCILayout(t *testing.T) {
 	path, _, err := example(t).Archive(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func blobs(t *testing.T, path string) v1.Manifest {
 	}
 }
 
-func TestValidateRefusesWhatWouldFailInAPod(t *testing.T) {
+func TestValidate_ProgramsThatWouldFailInAPod(t *testing.T) {
 	for reason, change := range map[string]func(*Image){
 		"a name without a registry":         func(i *Image) { i.Ref = "tool:1.0" },
 		"a name without a tag":              func(i *Image) { i.Ref = "assay.dev/tool" },
@@ -172,7 +172,7 @@ func TestValidateRefusesWhatWouldFailInAPod(t *testing.T) {
 	}
 }
 
-func TestDigestOfWhatIsNoArchive(t *testing.T) {
+func TestDigest_InvalidArchiveIsAnError(t *testing.T) {
 	if _, _, err := Digest(tool(t,
 		"no tar at all, but long enough to look like a header of one, if only it were that long: "+strings.Repeat("x", 512))); err == nil {
 		t.Error("want an error")

@@ -22,7 +22,7 @@ func readTable(t *testing.T) Table {
 	return table
 }
 
-func TestTagsFollowThePinnedVersions(t *testing.T) {
+func TestTable_TagsFollowThePinnedVersions(t *testing.T) {
 	built := map[string]recipe.Built{}
 	for _, one := range recipe.All() {
 		built[one.Name] = recipe.Built{Recipe: one, Path: "/cache/" + one.Name, Key: "k"}
@@ -48,7 +48,7 @@ func TestTagsFollowThePinnedVersions(t *testing.T) {
 	}
 }
 
-func TestTheVersionIsWrittenOnce(t *testing.T) {
+func TestTable_VersionIsWrittenOnce(t *testing.T) {
 	table, err := ReadTable("../..", "9.8.7-rc.1")
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestTheVersionIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestATableThatCannotBeUsedIsRefused(t *testing.T) {
+func TestTable_InvalidIsRejected(t *testing.T) {
 	for sentence, tc := range map[string]struct{ rows, want string }{
 		"an empty table":                        {`[]`, "images is empty"},
 		"a key that is not known":               {`[{repository: r.io/a, tga: x}]`, "tga"},
@@ -96,7 +96,7 @@ func TestATableThatCannotBeUsedIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsForTestsIsNotPublished(t *testing.T) {
+func TestTable_TestImagesAreNotPublished(t *testing.T) {
 	table := readTable(t)
 	programs := func(rows Table) (out []string) {
 		for _, row := range rows {
@@ -110,7 +110,7 @@ func TestWhatIsForTestsIsNotPublished(t *testing.T) {
 	}
 }
 
-func TestARegistryTakesThePlaceOfTheHost(t *testing.T) {
+func TestTable_RegistryReplacesTheHost(t *testing.T) {
 	row := Row{Repository: "quay.io/argoproj/argoexec", Tag: "v4"}
 	for registry, want := range map[string]string{
 		"": "quay.io/argoproj/argoexec", "localhost:5000": "localhost:5000/argoproj/argoexec", "ghcr.io/acme/": "ghcr.io/acme/argoproj/argoexec",
@@ -129,7 +129,7 @@ func TestARegistryTakesThePlaceOfTheHost(t *testing.T) {
 // ours is one of our images with a version, wherever it is written.
 var ours = regexp.MustCompile(`assay\.dev/assay-(operator|runner|scan|batch|insert|attack):([0-9][0-9A-Za-z.-]*)`)
 
-func TestNoFileNamesAnotherVersionOfOurImages(t *testing.T) {
+func TestTable_NoFileNamesAnotherVersion(t *testing.T) {
 	version, err := Version("../../..", "")
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func cluster(t *testing.T, run host.Runner) KindCluster {
 	return KindCluster{Run: run, Binary: "kind", Kubeconfig: filepath.Join(t.TempDir(), "kind", "kubeconfig"), Out: io.Discard}
 }
 
-func TestUpCreatesOurClusterBesideOthers(t *testing.T) {
+func TestKind_UpCreatesTheClusterBesideOthers(t *testing.T) {
 	run := &fake{clusters: "kind\nassay-old\n"}
 	c := cluster(t, run)
 	if err := c.Up(context.Background()); err != nil {
@@ -57,7 +57,7 @@ func TestUpCreatesOurClusterBesideOthers(t *testing.T) {
 	}
 }
 
-func TestUpUsesTheClusterThatIsThere(t *testing.T) {
+func TestKind_UpUsesTheExistingCluster(t *testing.T) {
 	run := &fake{clusters: "assay\n"}
 	c := cluster(t, run)
 	if err := c.Up(context.Background()); err != nil {
@@ -69,7 +69,7 @@ func TestUpUsesTheClusterThatIsThere(t *testing.T) {
 	}
 }
 
-func TestLoadCopiesEachArchive(t *testing.T) {
+func TestKind_LoadCopiesEachArchive(t *testing.T) {
 	run := &fake{}
 	if err := cluster(t, run).Load(context.Background(), []string{"a.tar", "b.tar"}); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestLoadCopiesEachArchive(t *testing.T) {
 	}
 }
 
-func TestDownForgetsTheKubeconfigOnlyWhenTheClusterIsGone(t *testing.T) {
+func TestKind_DownRemovesTheKubeconfigAfterTheCluster(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		fail string
 		kept bool

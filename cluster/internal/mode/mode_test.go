@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/cluster/internal/host"
 )
 
-func TestDecide(t *testing.T) {
+func TestDecide_ModeOfTheMachine(t *testing.T) {
 	no := errors.New("cannot")
 	for reason, tc := range map[string]struct {
 		asked Mode
@@ -33,7 +33,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestParseRefusesWhatIsNoMode(t *testing.T) {
+func TestParse_InvalidModesAreRejected(t *testing.T) {
 	if _, err := Parse("minikube"); err == nil {
 		t.Error("want an error")
 	}
@@ -51,7 +51,7 @@ func (d docker) Output(_ context.Context, command host.Command) ([]byte, error) 
 	return []byte(d.out), d.err
 }
 
-func TestDocker(t *testing.T) {
+func TestDocker_Availability(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		engine docker
 		ok     bool

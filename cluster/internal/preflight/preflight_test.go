@@ -14,7 +14,7 @@ func good() Machine {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheck_ReportsProblems(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		change func(*Machine)
 		want   []string // a part of each problem
@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestPortHolderNamesUs(t *testing.T) {
+func TestPortHolder_NamesThisProcess(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestPortHolderNamesUs(t *testing.T) {
 	}
 }
 
-func TestListenerInodesIgnoresConnections(t *testing.T) {
+func TestListenerInodes_IgnoresConnections(t *testing.T) {
 	table := `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:403B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 111 1
    1: 0100007F:403B 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 222 1

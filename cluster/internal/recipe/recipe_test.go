@@ -16,7 +16,7 @@ import (
 
 const source = "../.."
 
-func TestEveryRecipeHasAPinnedVersionAndAKey(t *testing.T) {
+func TestRecipe_HasAPinnedVersionAndAKey(t *testing.T) {
 	keys := map[string]string{}
 	for _, recipe := range All() {
 		version, err := recipe.Version(source)
@@ -34,7 +34,7 @@ func TestEveryRecipeHasAPinnedVersionAndAKey(t *testing.T) {
 	}
 }
 
-func TestKeyChangesWithTheCompiler(t *testing.T) {
+func TestKey_ChangesWithTheCompiler(t *testing.T) {
 	one, _ := All()[0].Key(source, "go1.26.0")
 	other, _ := All()[0].Key(source, "go1.26.1")
 	if one == other {
@@ -54,7 +54,7 @@ func TestKey_OfARelease_ChangesWithItsVersion(t *testing.T) {
 	}
 }
 
-func TestKeyChangesWithAMainPackageOfOurOwn(t *testing.T) {
+func TestKey_ChangesWithAMainPackageOfThisTree(t *testing.T) {
 	tree := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module m\n\nrequire example.com/dns v1.2.3\n", "go.sum": "", "main.go": "package main",
@@ -80,7 +80,7 @@ func TestKeyChangesWithAMainPackageOfOurOwn(t *testing.T) {
 var plugin = regexp.MustCompile(`(?m)^ {8}([a-z_]+)( |$)`)
 
 // A directive without its plugin ends CoreDNS when it starts.
-func TestTheDNSServerHasThePluginsThatItsCorefileNames(t *testing.T) {
+func TestRecipe_DNSServerHasThePluginsOfItsCorefile(t *testing.T) {
 	manifest, err := os.ReadFile(filepath.Join(source, "internal", "component", "files", "coredns.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestTheDNSServerHasThePluginsThatItsCorefileNames(t *testing.T) {
 // they import are the same versions.
 var families = [][]string{{"../operator", "build/kubernetes"}, {"build/coredns", "build/helm", "build/prometheus"}}
 
-func TestLibrariesThatSeveralComponentsCompileAreOneVersion(t *testing.T) {
+func TestRecipe_SharedLibrariesHaveOneVersion(t *testing.T) {
 	for _, family := range families {
 		newest := map[string]string{}
 		required := map[string]map[string]string{}
@@ -143,7 +143,7 @@ func TestLibrariesThatSeveralComponentsCompileAreOneVersion(t *testing.T) {
 	}
 }
 
-func TestSelect(t *testing.T) {
+func TestSelect_ByName(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		names []string
 		want  string
@@ -169,7 +169,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestReleaseNames(t *testing.T) {
+func TestReleaseNames_ByPlatform(t *testing.T) {
 	for got, want := range map[string]string{
 		MinIORelease("v0.0.0-20250907161309-07c3a429bfed"): "RELEASE.2025-09-07T16-13-09Z",
 		PrometheusRelease("v0.315.0"):                      "v3.15.0",
@@ -184,7 +184,7 @@ func TestReleaseNames(t *testing.T) {
 	}
 }
 
-func TestBuildCompilesOnceAndKeepsNothingHalfDone(t *testing.T) {
+func TestBuild_CompilesOnceAndRetainsNoPartialResult(t *testing.T) {
 	builder := Builder{Source: source, Cache: t.TempDir(), Progress: io.Discard}
 	var modified [2]int64
 	for i := range modified {
@@ -222,7 +222,7 @@ func TestBuildCompilesOnceAndKeepsNothingHalfDone(t *testing.T) {
 	}
 }
 
-func TestAllProgramsTogetherHaveAFolder(t *testing.T) {
+func TestBuild_AllProgramsHaveAFolder(t *testing.T) {
 	builder := Builder{Cache: t.TempDir()}
 	var built []Built
 	for _, recipe := range All() {
@@ -240,7 +240,7 @@ func TestAllProgramsTogetherHaveAFolder(t *testing.T) {
 	}
 }
 
-func TestOverlayRestoresWhatAModuleZipLacks(t *testing.T) {
+func TestOverlay_RestoresFilesMissingFromAModuleZip(t *testing.T) {
 	tree := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(tree, "a"), 0o755); err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestOverlayRestoresWhatAModuleZipLacks(t *testing.T) {
 }
 
 // The page on object stores says which versions were tested: those that are pinned.
-func TestThePageOnObjectStoresIsOfThePinnedVersions(t *testing.T) {
+func TestObjectStores_PageNamesThePinnedVersions(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(source, "..", "docs", "reference", "object-stores.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func released(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func TestProvenance(t *testing.T) {
+func TestProvenance_NamesSourcesAndFiles(t *testing.T) {
 	dir := released(t, map[string]string{"b.tar.gz": "b", "a \"quoted\" name": "a"})
 	build := Build{
 		Commit: commit, Dirty: true, Builder: "https://ci.example/run/7",
@@ -76,7 +76,7 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-func TestProvenanceThatWouldSayNothingIsAnError(t *testing.T) {
+func TestProvenance_IncompleteIsAnError(t *testing.T) {
 	full := map[string]string{"a": "a"}
 	for sentence, tc := range map[string]struct {
 		files           map[string]string

@@ -47,7 +47,7 @@ func local(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func TestAnImageArrivesInARegistryForEveryPlatformUnderTheDigestOfItsLayout(t *testing.T) {
+func TestPublish_ImageHasEveryPlatformUnderTheDigestOfItsLayout(t *testing.T) {
 	dir, bin := t.TempDir(), programs(t)
 	if err := Layouts(image.Table{row}, dir, bin, []string{"amd64", "arm64"}); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestAnImageArrivesInARegistryForEveryPlatformUnderTheDigestOfItsLayout(t *t
 	}
 }
 
-func TestPlatforms(t *testing.T) {
+func TestPlatforms_OfALayout(t *testing.T) {
 	for list, want := range map[string]string{
 		"linux/amd64": "amd64", "linux/amd64,linux/arm64": "amd64 arm64", "linux/s390x": "error", "darwin/arm64": "error", "": "error",
 		"linux/arm64,linux/arm64": "error",
@@ -141,7 +141,7 @@ func packaged(t *testing.T) string {
 	return path
 }
 
-func TestAChartIsWhatHelmPushes(t *testing.T) {
+func TestPublish_ChartIsTheOneOfHelm(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "chart")
 	archive := packaged(t)
 	digest, err := Chart(archive, dir)
@@ -173,7 +173,7 @@ func TestAChartIsWhatHelmPushes(t *testing.T) {
 	}
 }
 
-func TestTheChartSaysWhereImagesComeFrom(t *testing.T) {
+func TestPublish_ChartNamesTheRegistry(t *testing.T) {
 	const values = "images:\n  # -- Ours.\n  tool: {repository: old, tag: x, digest: \"\"}\n  other: {repository: old, tag: x, digest: \"\"}\n"
 	layouts := t.TempDir()
 	if err := Layouts(image.Table{row}, layouts, programs(t), []string{"amd64"}); err != nil {

@@ -28,7 +28,7 @@ func purls(components []cyclonedx.Component) (out []string) {
 	return out
 }
 
-func TestModules(t *testing.T) {
+func TestModules_OfAProgram(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		goVersion string
 		deps      []*debug.Module
@@ -74,8 +74,8 @@ func read(t *testing.T, document []byte) *cyclonedx.BOM {
 	return bom
 }
 
-// TestAGoProgramHasTheModulesThatGoNames compares with the output of `go version -m` from the same file.
-func TestAGoProgramHasTheModulesThatGoNames(t *testing.T) {
+// TestSBOM_GoProgramHasTheModulesOfGo compares with the output of `go version -m` from the same file.
+func TestSBOM_GoProgramHasTheModulesOfGo(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "cluster")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program,
 		"assay.dev/assay/cluster/cmd/cluster")
@@ -166,7 +166,7 @@ func rust(t *testing.T, name string) ([]byte, error) {
 	return Release{Version: "1.2.3", Crates: workspace}.Document(program)
 }
 
-func TestARustProgramHasTheCratesThatItUsesAndNoOthers(t *testing.T) {
+func TestSBOM_RustProgramHasOnlyTheCratesItUses(t *testing.T) {
 	document, err := rust(t, "scan")
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestARustProgramHasTheCratesThatItUsesAndNoOthers(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoBillOfMaterialsIsAnError(t *testing.T) {
+func TestSBOM_UnknownProgramsAreErrors(t *testing.T) {
 	for sentence, tc := range map[string]struct{ program, want string }{
 		"an unknown file":                       {"mystery", "nor a program of this name"},
 		"a crate that comes from no registry":   {"forked", `found "git+https://x#abc"`},

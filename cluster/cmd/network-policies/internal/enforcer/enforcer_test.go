@@ -85,7 +85,7 @@ func eventually(t *testing.T, what string, check func() bool) {
 	}
 }
 
-func TestRulesFollowPoliciesAndPods(t *testing.T) {
+func TestEnforcer_RulesFollowPoliciesAndPods(t *testing.T) {
 	k := &kernel{}
 	e, client := start(t, k, pod("a", "1", "10.0.0.5"))
 	eventually(t, "healthy", func() bool { return e.Healthy() == nil })
@@ -105,7 +105,7 @@ func TestRulesFollowPoliciesAndPods(t *testing.T) {
 }
 
 // The pod network asks through the real plugin, over the real socket.
-func TestAPodStartsWithItsRulesInTheKernel(t *testing.T) {
+func TestEnforcer_PodStartsAfterItsRules(t *testing.T) {
 	k := &kernel{}
 	// Its predecessor of the same name had another address, and the one it was given was another's until now.
 	e, _ := start(t, k, closed(), pod("a", "2", ""), pod("b", "3", "10.0.0.6"))
@@ -143,7 +143,7 @@ func TestAPodStartsWithItsRulesInTheKernel(t *testing.T) {
 	}
 }
 
-func TestNobodyStartsBeforeThePoliciesAreKnown(t *testing.T) {
+func TestEnforcer_NoPodStartsBeforeThePolicies(t *testing.T) {
 	k := &kernel{}
 	e, err := New(fake.NewClientset(pod("a", "1", "")), k.apply)
 	if err != nil {

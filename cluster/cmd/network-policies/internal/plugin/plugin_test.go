@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatCannotBeEnforcedDoesNotStart(t *testing.T) {
+func TestPlugin_UnenforceablePodDoesNotStart(t *testing.T) {
 	for sentence, tc := range map[string]struct{ command, stdin, want string }{
 		"no server listens":         {"ADD", `{"socket": "/nowhere", "prevResult": {"ips": [{"address": "10.0.0.5/24"}]}}`, "network policies: "},
 		"no address was given":      {"ADD", `{"socket": "/nowhere", "prevResult": {"ips": []}}`, "0 addresses"},

@@ -55,7 +55,7 @@ func chain(text, name string) []string {
 	return lines
 }
 
-func TestRules(t *testing.T) {
+func TestRules_OfPolicies(t *testing.T) {
 	const run = "podSelector: {matchLabels: {app: run}}\n"
 	for sentence, tc := range map[string]struct {
 		policies []string
@@ -149,7 +149,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestTheOrderOfTheWorldDoesNotMatter(t *testing.T) {
+func TestRules_OrderOfObjectsHasNoInfluence(t *testing.T) {
 	world := town()
 	for _, text := range []string{
 		"podSelector: {}\npolicyTypes: [Egress, Ingress]",
@@ -178,7 +178,7 @@ func TestTheOrderOfTheWorldDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestASelectorThatCannotBeReadIsNoEmptyOne(t *testing.T) {
+func TestRules_InvalidSelectorIsAnError(t *testing.T) {
 	world := town()
 	unreadable := policy(t, "podSelector: {matchExpressions: [{key: app, operator: Like}]}\npolicyTypes: [Egress]")
 	world.Policies = []*networkingv1.NetworkPolicy{unreadable}
@@ -188,7 +188,7 @@ func TestASelectorThatCannotBeReadIsNoEmptyOne(t *testing.T) {
 }
 
 // Without nft and root this cannot be asked; cluster/test asks it of the real one.
-func TestTheKernelTakesTheRules(t *testing.T) {
+func TestRules_KernelAcceptsThem(t *testing.T) {
 	nft, err := exec.LookPath("nft")
 	if err != nil {
 		t.Skip("no nft on PATH")
