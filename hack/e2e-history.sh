@@ -11,6 +11,6 @@ trap take_down EXIT
 install_assay
 
 step "A change, from the first slow commit to its name"
-(cd test/e2e && go test -count=1 -timeout 70m -v -run TestAScheduleNamesTheCommitThatMadeItSlower ./...)
+(cd test/e2e && go test -count=1 -timeout 70m -v -run TestSchedule_NamesTheCommitOfARegression ./...)
 
 step "Done"

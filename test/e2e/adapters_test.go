@@ -9,7 +9,7 @@ import (
 )
 
 // A compiled Go test runs in an empty image as it is; its lines become samples, and its output stays in the ledger.
-func TestAGoBenchmarkRunsUnmodified(t *testing.T) {
+func TestAdapters_GoBenchmarkRunsUnmodified(t *testing.T) {
 	long(t)
 	const name = "example-go-test-smoke"
 	program := filepath.Join(t.TempDir(), "join.test")

@@ -33,7 +33,7 @@ func blocksOf(t *testing.T, name string) map[string]map[string]bool {
 
 // A run asks for more precision than eleven blocks can give, and for a confirmation: the operator adds waves until it may not
 // add more, and then one of fresh blocks that has to say the same.
-func TestAnAdaptiveRunAddsWavesAndConfirmsItsVerdict(t *testing.T) {
+func TestAdaptive_AddsWavesAndConfirmsItsVerdict(t *testing.T) {
 	long(t)
 	run := smallScan("adaptive", 10)
 	run.Spec.Sweep.Axes[0].Values = []string{"8"}
@@ -71,7 +71,7 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsItsVerdict(t *testing.T) {
 
 // How many queries fit into a batch that is answered within 5.9 ms? The answer is known: the loop takes half a millisecond
 // to one and a half per query, as fast as the machine is, and the other arm never takes that long.
-func TestASearchFindsTheLargestBatchWithinALatency(t *testing.T) {
+func TestSearch_FindsTheLargestBatchWithinALatency(t *testing.T) {
 	long(t)
 	run := smallScan("search", 3)
 	run.Spec.Sweep, run.Spec.Gates = nil, nil
@@ -107,8 +107,8 @@ func TestASearchFindsTheLargestBatchWithinALatency(t *testing.T) {
 
 // The other studies on the cluster: their images, templates and every trial work there. Their verdicts are checked by
 // hack/e2e.sh on the smoke runs without a cluster, which take the same programs and more blocks. That of curp-batch-delay is
-// TestEveryReplicaHasAPodOfItsOwn.
-func TestTheOtherStudiesRunOnTheCluster(t *testing.T) {
+// TestReplicas_HaveSeparatePods.
+func TestStudies_RunOnTheCluster(t *testing.T) {
 	long(t)
 	for _, study := range []string{"rms24-batching", "diskann-insert", "mork-serialisation"} {
 		t.Run(study, func(t *testing.T) {

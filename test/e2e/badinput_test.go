@@ -24,7 +24,7 @@ var broken = ending{assayv1alpha1.PhaseFailed, assayv1alpha1.ReasonSetupBroken, 
 
 // A workload fails in different ways, in both arms, in the baseline or in the candidate: the run ends with the phase, the reason and the
 // verdict of the table of outcomes, and records every attempt.
-func TestWorkloadsThatMisbehave(t *testing.T) {
+func TestBadInput_MisbehavingWorkloads(t *testing.T) {
 	long(t)
 	command := func(words ...string) func(*assayv1alpha1.BenchmarkRun) {
 		return func(run *assayv1alpha1.BenchmarkRun) {
@@ -124,7 +124,7 @@ func keepsEveryAttempt(t *testing.T, run *assayv1alpha1.BenchmarkRun, result str
 }
 
 // A parameter value with any content arrives unchanged, byte for byte, through Argo and all other parts.
-func TestAParameterValueArrivesVerbatim(t *testing.T) {
+func TestBadInput_ParameterValueArrivesVerbatim(t *testing.T) {
 	hostile := "{{workflow.name}} {{=1+1}} \"double\" 'single'\nsecond line; $(touch /tmp/x) `id` $(rows) \\n %s &|<> \u00e9"
 	// The program knows the flag, refuses the value and exits non-zero, quoting it, which proves its content.
 	run := inline(smallScan("verbatim", 3), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -145,7 +145,7 @@ func TestAParameterValueArrivesVerbatim(t *testing.T) {
 }
 
 // Other runs that cannot start have their tests on an API server without pods: operator/test/integration.
-func TestAnImageThatCannotBePulledIsNamed(t *testing.T) {
+func TestBadInput_UnpullableImageIsNamed(t *testing.T) {
 	const image = "localhost:1/no/such:image"
 	run := inline(smallScan("no-image", 3), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) { tpl.Image = image })
 	apply(t, run)
@@ -160,7 +160,7 @@ func with(run *assayv1alpha1.BenchmarkRun, edit func(*assayv1alpha1.BenchmarkRun
 }
 
 // MinIO is unavailable, then empty, then restored: the run waits, reports each fault, and completes.
-func TestARunWaitsForItsLedger(t *testing.T) {
+func TestBadInput_RunWaitsForItsLedger(t *testing.T) {
 	long(t)
 	const name = "patient"
 	command(t, "kubectl", "-n", system, "scale", "sts/assay-minio", "--replicas=0")

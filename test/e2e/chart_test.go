@@ -31,7 +31,7 @@ import (
 )
 
 // The commands in the chart's notes work.
-func TestTheNotesAreCommandsThatWork(t *testing.T) {
+func TestChart_NotesAreCommandsThatSucceed(t *testing.T) {
 	const study = "pir-batch-scan"
 	t.Cleanup(func() { remove(t, study) })
 	count := 0
@@ -100,7 +100,7 @@ const (
 // The release is moved to an external store over TLS with an unknown certificate: the run reports it, and so does
 // doctor; with the authority's certificate it goes on and completes, in a namespace that takes restricted pods only. Then
 // the release is rolled back.
-func TestAStoreOfOnesOwnOverTLS(t *testing.T) {
+func TestChart_ExternalStoreOverTLS(t *testing.T) {
 	long(t)
 	revision := deployedRevision(t)
 	authority := startStore(t)

@@ -56,7 +56,7 @@ func parse[T any](t *testing.T, out string) T {
 
 // A person drives one run with assay, through the cluster's pods, Argo and the store. The other commands, and more of these, have their
 // tests on an API server without pods: operator/test/integration.
-func TestCommandsOnARealRun(t *testing.T) {
+func TestCLI_CommandsOnARealRun(t *testing.T) {
 	const name = "cli"
 	remove(t, name)
 	t.Cleanup(func() { remove(t, name) })

@@ -145,7 +145,7 @@ func (b *board) check(t *testing.T, from, to time.Time, variables map[string]str
 	}
 }
 
-func TestPrometheusAndEveryPanelShowAFinishedRun(t *testing.T) {
+func TestDashboards_EveryPanelShowsAFinishedRun(t *testing.T) {
 	long(t)
 	run := smallScan("dashboards", 3)
 	run.Spec.Predictions = []assayv1alpha1.Prediction{{Metric: "throughput", At: values{"batchSize": "8"}, Ratio: "1.5"}}

@@ -14,7 +14,7 @@ import (
 
 // The operator, the Argo controller and a block pod are killed in the middle of a run: it completes, and no attempt is lost
 // or counted twice.
-func TestARunSurvivesKills(t *testing.T) {
+func TestFaults_RunSurvivesKills(t *testing.T) {
 	const name = "survivor"
 	run := smallScan(name, 4)
 	// Blocks of some ten seconds, so that each kill meets one half-way.
@@ -105,7 +105,7 @@ func untilTrials(t *testing.T, name string, least int32) {
 	})
 }
 
-func TestSuspendHoldsNewBlocksAndCancelKeepsWhatWasMeasured(t *testing.T) {
+func TestFaults_SuspendHoldsBlocksAndCancelRetainsAttempts(t *testing.T) {
 	long(t)
 	const name = "held"
 	apply(t, smallScan(name, 4))
@@ -150,7 +150,7 @@ func patch(t *testing.T, name string, edit func(*assayv1alpha1.BenchmarkRun)) {
 	}
 }
 
-func TestARunThatIsDeletedMidwayLeavesNoPod(t *testing.T) {
+func TestFaults_DeletedRunLeavesNoPod(t *testing.T) {
 	const name = "gone"
 	apply(t, smallScan(name, 6))
 	eventually(t, 3*time.Minute, "a block pod exists", func() (bool, string) {
@@ -164,7 +164,7 @@ func TestARunThatIsDeletedMidwayLeavesNoPod(t *testing.T) {
 }
 
 // A few faults of the fault suite, by its seed. Its output lists the injected faults and the failures.
-func TestAFewFaultsLoseNothing(t *testing.T) {
+func TestFaults_FewFaultsLoseNoTrial(t *testing.T) {
 	long(t)
 	t.Setenv("CHAOS_CLUSTER", "running")
 	t.Log(command(t, "hack/chaos.sh", "smoke"))

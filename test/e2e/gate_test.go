@@ -67,7 +67,7 @@ func asArtifact(edit func(map[string]any)) func(map[string]any) {
 }
 
 // Any Argo pipeline creates a run, waits for it and goes on only if the verdict is Go; if not it says why.
-func TestAPipelineGoesOnOnlyIfTheVerdictIsGo(t *testing.T) {
+func TestGate_PipelineContinuesOnlyAfterGo(t *testing.T) {
 	long(t)
 	command(t, "kubectl", "apply", "-n", namespace, "-f", "workflows/templates/benchmark-gate.yaml")
 	t.Cleanup(func() {

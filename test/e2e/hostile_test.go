@@ -35,7 +35,7 @@ func hostileRun(name, attack string) *assayv1alpha1.BenchmarkRun {
 
 // A candidate that attacks the runner, the keeper, the attempts and the programs of the pod changes nothing: the verdict is
 // the true one, and every attack says that it was refused.
-func TestAHostileCandidateChangesNothing(t *testing.T) {
+func TestHostile_CandidateChangesNoResult(t *testing.T) {
 	run := hostileRun("hostile", "all")
 	apply(t, run)
 	done := untilComplete(t, run.Name, 4*time.Minute)
@@ -75,7 +75,7 @@ func TestAHostileCandidateChangesNothing(t *testing.T) {
 }
 
 // A candidate that ends the runner in the middle of its trials loses those trials, and its baseline none.
-func TestACandidateThatEndsItsBlockFails(t *testing.T) {
+func TestHostile_CandidateThatEndsItsBlockFails(t *testing.T) {
 	long(t)
 	run := hostileRun("hostile-stop", "stop")
 	run.Spec.Retry.Limit = ptr.To[int32](1)

@@ -37,7 +37,7 @@ func softKey(attempt map[string]any, key string) string {
 }
 
 // Two builds of a program in two images: their trials alternate in one pod, and the faster one wins.
-func TestTwoImagesAreCompared(t *testing.T) {
+func TestImages_TwoImagesAreCompared(t *testing.T) {
 	long(t)
 	const name = "compare-two-images"
 	primes(t, "old", "division", "/primes")
@@ -91,7 +91,7 @@ func TestTwoImagesAreCompared(t *testing.T) {
 }
 
 // An image without the program costs its arm its trials, with the reason in each, and the other arm nothing.
-func TestAnImageWithoutTheProgramIsSaid(t *testing.T) {
+func TestImages_MissingProgramIsReported(t *testing.T) {
 	primes(t, "old", "division", "/primes")
 	primes(t, "elsewhere", "sieve", "/app/primes")
 	run := &assayv1alpha1.BenchmarkRun{

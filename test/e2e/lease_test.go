@@ -17,7 +17,7 @@ const leaseTaint = "assay.dev/leased"
 
 // Two runs want the one node at once, and the operator is killed meanwhile: they run one after the other, each under a separate
 // token. The run with an exclusive node has it tainted as long as it holds it.
-func TestTwoRunsTakeTurnsOnANode(t *testing.T) {
+func TestLease_TwoRunsAlternateOnANode(t *testing.T) {
 	long(t)
 	names := []string{"turn-a", "turn-b"}
 	for _, name := range names {

@@ -109,7 +109,7 @@ func checkMetrics(t *testing.T, run *assayv1alpha1.BenchmarkRun) {
 	}
 }
 
-func TestPrometheusEvaluatesTheRules(t *testing.T) {
+func TestMetrics_PrometheusEvaluatesTheRules(t *testing.T) {
 	var data struct {
 		Groups []struct {
 			Name  string `json:"name"`

@@ -30,7 +30,7 @@ const (
 // The destinations of a run's pod with the chart's policies and the kernel's packet filter: names, the
 // API server and the store, and neither the platform's other ports, nor another namespace, nor a cloud's metadata. A pod that is no
 // run's reaches all of the latter from the same namespace, so the policy stops the other.
-func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
+func TestNetwork_PodOfARunReachesOnlyTheStore(t *testing.T) {
 	mode := os.Getenv("CLUSTER")
 	if mode != "" && mode != "embedded" {
 		t.Skipf("CLUSTER=%s: whether policies are enforced is that cluster's affair", mode)

@@ -12,7 +12,7 @@ import (
 
 // The study of replicas with a pod each, smaller and with a part of a CPU for each: every trial finds them by their names, has them begin
 // anew, and all its commands are answered.
-func TestEveryReplicaHasAPodOfItsOwn(t *testing.T) {
+func TestReplicas_HaveSeparatePods(t *testing.T) {
 	long(t)
 	const name, study = "curp-pods", "workflows/studies/curp-batch-delay/"
 	revision := deployedRevision(t)

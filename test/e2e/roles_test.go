@@ -6,7 +6,7 @@ import (
 )
 
 // A trial is a server and a client: the server is fresh in every trial, ready before the client, and ended after it.
-func TestAClientAndAServerAreOneTrial(t *testing.T) {
+func TestRoles_ClientAndServerAreOneTrial(t *testing.T) {
 	const name = "client-and-server"
 	remove(t, name)
 	t.Cleanup(func() { remove(t, name) })

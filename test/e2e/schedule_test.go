@@ -144,7 +144,7 @@ func untilMeasured(t *testing.T, series, revision string, number int64) {
 }
 
 // CI records two revisions. The schedule measures each beside the anchor, and a reader of the namespace reads its history by name.
-func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
+func TestSchedule_FollowsTheRevisionsThatCIRecords(t *testing.T) {
 	long(t)
 	if mode := os.Getenv("CLUSTER"); mode != "" && mode != "embedded" {
 		t.Skipf("CLUSTER=%s: images that are loaded there have no name by digest; push them to a registry", mode)
@@ -186,7 +186,7 @@ func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
 
 // A program becomes slower with one commit. Its schedule notices, confirms, searches and names it without intervention: make
 // e2e-history, because nothing is suspected before a series has some ten points.
-func TestAScheduleNamesTheCommitThatMadeItSlower(t *testing.T) {
+func TestSchedule_NamesTheCommitOfARegression(t *testing.T) {
 	if os.Getenv("ASSAY_HISTORY_E2E") == "" {
 		t.Skip("half an hour of nights that are minutes: run make e2e-history")
 	}

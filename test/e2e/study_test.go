@@ -13,7 +13,7 @@ import (
 )
 
 // A person applies the smoke size of the PIR study, watches it, and reads the right verdict on real work.
-func TestAStudyRunsFromApplyToVerdict(t *testing.T) {
+func TestStudy_RunsFromApplyToVerdict(t *testing.T) {
 	long(t)
 	const name = "pir-batch-scan-smoke"
 	remove(t, name)

@@ -8,7 +8,7 @@ import (
 
 // Named to run last: go test runs files in order of their names. Uninstalling leaves the CRDs, and in the release's namespace
 // the Leases by which operators and controllers took turns, as documented, and nothing else.
-func TestUninstallLeavesOnlyTheCRDs(t *testing.T) {
+func TestUninstall_LeavesOnlyTheCRDs(t *testing.T) {
 	command(t, "helm", "uninstall", "assay", "-n", system, "--wait", "--timeout", "3m")
 	eventually(t, 2*time.Minute, "nothing of the release is left", func() (bool, string) {
 		kinds := "deployments,statefulsets,daemonsets,pods,services,configmaps,secrets,serviceaccounts,roles,rolebindings,clusterroles," +

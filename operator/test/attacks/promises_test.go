@@ -134,7 +134,7 @@ func TestEveryAttackIsCarriedOut(t *testing.T) {
 		listed += body + "\n"
 	}
 	there := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(?m)^\t+"(.+)": +[A-Za-z]+[,(]`).FindAllStringSubmatch(listed, -1) {
+	for _, match := range regexp.MustCompile(`(?m)^\t+"(.+)": +[A-Za-z_]+[,(]`).FindAllStringSubmatch(listed, -1) {
 		there[match[1]] = true
 	}
 	for _, a := range All {
