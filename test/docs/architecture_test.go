@@ -103,13 +103,13 @@ func reachesOut(imported string) bool {
 	})
 }
 
-func TestEveryPackageHasALayerAndImportsGoDown(t *testing.T) {
+func TestLayers_EveryPackageHasOneAndImportsGoDown(t *testing.T) {
 	for _, problem := range checkLayers(readArchitecture(t), listPackages(t)) {
 		t.Error(problem)
 	}
 }
 
-func TestWhatTheTableOfPackagesMayNotSay(t *testing.T) {
+func TestLayers_InvalidTablesAreRejected(t *testing.T) {
 	page := func(rows ...string) string {
 		head := "## The packages of operator/\n\n| layer | package | purpose |\n|---|---|---|\n"
 		return head + strings.Join(rows, "\n") + "\n\n## More\n"
@@ -185,13 +185,13 @@ func checkStoreys(page string, packages []goPackage) []string {
 	return problems
 }
 
-func TestTheStoreysOfAnAnalysisImportDownwards(t *testing.T) {
+func TestStoreys_ImportsGoDown(t *testing.T) {
 	for _, problem := range checkStoreys(readArchitecture(t), listPackages(t)) {
 		t.Error(problem)
 	}
 }
 
-func TestWhatTheTableOfStoreysMayNotSay(t *testing.T) {
+func TestStoreys_InvalidTablesAreRejected(t *testing.T) {
 	page := func(rows ...string) string {
 		head := "## The storeys of an analysis\n\n| storey | package | content |\n|---|---|---|\n"
 		return head + strings.Join(rows, "\n") + "\n\n## More\n"
@@ -259,7 +259,7 @@ func checkFolders(page string, files []string) []string {
 	return problems
 }
 
-func TestEveryFolderHasARow(t *testing.T) {
+func TestFolders_HaveRows(t *testing.T) {
 	out, err := exec.Command("git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestEveryFolderHasARow(t *testing.T) {
 	}
 }
 
-func TestWhatTheTableOfFoldersMayNotSay(t *testing.T) {
+func TestFolders_InvalidTablesAreRejected(t *testing.T) {
 	page := func(rows ...string) string {
 		return "## The other folders\n\n| folder | purpose |\n|---|---|\n" + strings.Join(rows, "\n") + "\n\n## More\n"
 	}
@@ -313,7 +313,7 @@ func checkHops(page, way string, source func(file, name string) (string, error))
 	return problems
 }
 
-func TestFieldsTakeTheWayThatIsDrawn(t *testing.T) {
+func TestFieldPath_FieldsFollowTheDrawing(t *testing.T) {
 	page := readArchitecture(t)
 	for _, way := range []string{"spec.gates[].bound", "spec.design.blocks.min"} {
 		t.Run(way, func(t *testing.T) {
@@ -324,7 +324,7 @@ func TestFieldsTakeTheWayThatIsDrawn(t *testing.T) {
 	}
 }
 
-func TestWhatAHopMayNotSay(t *testing.T) {
+func TestFieldPath_InvalidHopsAreRejected(t *testing.T) {
 	page := func(where string) string {
 		return "### a.b\n\n| hop | form | where | effect |\n|---|---|---|---|\n| parsed | `Bound` | `" + where + "` | x |\n"
 	}

@@ -8,7 +8,7 @@ import (
 
 const root = "../.."
 
-func TestABlockSaysWhetherItIsExecuted(t *testing.T) {
+func TestBlocks_StateWhetherTheyAreRun(t *testing.T) {
 	fenced := func(above, language string) string { return above + "\n```" + language + "\nmake test\n```\n" }
 	for name, test := range map[string]struct {
 		text string
@@ -47,7 +47,7 @@ func TestABlockSaysWhetherItIsExecuted(t *testing.T) {
 	}
 }
 
-func TestAPageIsOneShellAndNamesTheBlockThatFails(t *testing.T) {
+func TestBlocks_PageIsOneShellAndNamesTheFailedBlock(t *testing.T) {
 	blocks := []Block{
 		{Line: 3, Commands: "said=hello\n", Run: true}, {Line: 9, Commands: "exit 7\n", Why: "never"}, {Line: 12, Commands: "echo \"$said\"\nfalse\necho after\n", Run: true},
 	}
@@ -61,7 +61,7 @@ func TestAPageIsOneShellAndNamesTheBlockThatFails(t *testing.T) {
 }
 
 // Every block of every page of the tree.
-func TestEveryBlockOfTheDocumentationIsRunOrSaysWhyNot(t *testing.T) {
+func TestBlocks_OfDocumentationAreRunOrExcused(t *testing.T) {
 	pages, err := Pages(root)
 	if err != nil || len(pages) < 10 {
 		t.Fatalf("pages %v: %v", pages, err)
@@ -87,7 +87,7 @@ func TestEveryBlockOfTheDocumentationIsRunOrSaysWhyNot(t *testing.T) {
 	}
 }
 
-func TestOnlyTheExitCodeThatABlockAllowsIsNoFailure(t *testing.T) {
+func TestBlocks_OnlyAllowedExitCodesSucceed(t *testing.T) {
 	lenient := Block{Line: 3, Commands: "(exit 3)\necho after\n", Run: true, MayExit: 3}
 	next := Block{Line: 9, Commands: "(exit 3)\necho never\n", Run: true}
 	for name, c := range map[string]struct {
@@ -109,7 +109,7 @@ func TestOnlyTheExitCodeThatABlockAllowsIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestPreparationChangesNoRunThatAPagePrints(t *testing.T) {
+func TestBlocks_PreparationChangesNoPrintedRun(t *testing.T) {
 	pages, err := Pages(root)
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func called(call *ast.CallExpr) string {
 }
 
 // A shared process must limit the memory used by input of others.
-func TestNothingIsReadWithoutABound(t *testing.T) {
+func TestBounds_ReadsAreLimited(t *testing.T) {
 	read := 0
 	for _, folder := range []string{"operator/internal", "operator/cmd"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
@@ -92,7 +92,7 @@ func TestNothingIsReadWithoutABound(t *testing.T) {
 	}
 }
 
-func TestWhatReadsWithoutABound(t *testing.T) {
+func TestBounds_UnlimitedReadsAreFound(t *testing.T) {
 	for name, tc := range map[string]struct{ code, want string }{
 		"an object to its end":               {"io.ReadAll(object)", "io.ReadAll reads without a limit"},
 		"an answer to its end":               {"io.ReadAll(answer.Body)", "io.ReadAll reads without a limit"},

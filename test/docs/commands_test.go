@@ -19,7 +19,7 @@ func tree(t *testing.T) Tree {
 	return read
 }
 
-func TestWhatCommandsNameThatTheTreeDoesNotHave(t *testing.T) {
+func TestCommands_MissingTargetsAreFound(t *testing.T) {
 	whole := tree(t)
 	for sentence, tc := range map[string]struct {
 		script string
@@ -70,7 +70,7 @@ func TestWhatCommandsNameThatTheTreeDoesNotHave(t *testing.T) {
 }
 
 // Also of blocks that nothing executes.
-func TestEveryCommandOfTheDocumentationExists(t *testing.T) {
+func TestCommands_OfDocumentationExist(t *testing.T) {
 	whole := tree(t)
 	pages, err := Pages(root)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestEveryCommandOfTheDocumentationExists(t *testing.T) {
 // inProse is a command in a sentence.
 var inProse = regexp.MustCompile("`(?:VERSION=\\S+ |CLUSTER=\\S+ )?((?:make|bin/assay|assay|bin/cluster) [^`…]*)`")
 
-func TestEveryCommandInASentenceExists(t *testing.T) {
+func TestCommands_InSentencesExist(t *testing.T) {
 	whole := tree(t)
 	pages, err := Pages(root)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestEveryCommandInASentenceExists(t *testing.T) {
 	}
 }
 
-func TestEveryStepOfTheWorkflowsExists(t *testing.T) {
+func TestCommands_StepsOfWorkflowsExist(t *testing.T) {
 	whole := tree(t)
 	files, err := filepath.Glob(filepath.Join(root, ".github", "workflows", "*.y*ml"))
 	if err != nil || len(files) < 2 {
@@ -150,7 +150,7 @@ func TestEveryStepOfTheWorkflowsExists(t *testing.T) {
 	}
 }
 
-func TestEveryCommandOfTheScriptsExists(t *testing.T) {
+func TestCommands_OfScriptsExist(t *testing.T) {
 	whole := tree(t)
 	scripts, err := filepath.Glob(filepath.Join(root, "hack", "*.sh"))
 	if err != nil || len(scripts) < 10 {
@@ -167,7 +167,7 @@ func TestEveryCommandOfTheScriptsExists(t *testing.T) {
 	}
 }
 
-func TestStepsOfAWorkflow(t *testing.T) {
+func TestCommands_StepsOfAWorkflowAreParsed(t *testing.T) {
 	workflow := "jobs:\n  check:\n    steps:\n    - run: make ${{ inputs.target }}\n    - name: two\n      run: |\n        a\n        b\n"
 	got, err := Steps([]byte(workflow))
 	want := map[int]string{4: "make $EXPRESSION", 6: "a\nb\n"}

@@ -42,7 +42,7 @@ NoGo  fused-naive handles 19 % fewer queries per second than loop at batchSize=8
 verdict: NoGo
 ` + "```\n"
 
-func TestAPageShowsWhatTheDemoFound(t *testing.T) {
+func TestDemo_PageShowsTheResult(t *testing.T) {
 	const page = "before\n<!-- demo -->\nof long ago\n<!-- /demo -->\nafter\n"
 	for sentence, tc := range map[string]struct {
 		results, page string
@@ -83,7 +83,7 @@ func TestAPageShowsWhatTheDemoFound(t *testing.T) {
 	}
 }
 
-func TestTheReadmeHasAPlaceForWhatTheDemoFound(t *testing.T) {
+func TestDemo_ReadmeHasAPlaceForTheResult(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ var ofSentences = []string{
 }
 
 // A measured claim without a row could become false unnoticed.
-func TestEveryFigureOfVerdictsHasARow(t *testing.T) {
+func TestFigures_OfVerdictsHaveRows(t *testing.T) {
 	page := textOf(t, "docs/methodology/calibration.md")
 	var names []string
 	for _, folder := range []string{"operator/calibration/calibrate", "operator/internal/fixture", "operator/calibration/cmd/calibrate"} {

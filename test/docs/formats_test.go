@@ -10,7 +10,7 @@ import (
 )
 
 // Every format that a template can name is described, and has an example that names it.
-func TestEveryFormatIsDescribedAndHasAnExample(t *testing.T) {
+func TestFormats_AreDescribedWithAnExample(t *testing.T) {
 	reference := textOf(t, "docs/reference/adapters.md")
 	script := textOf(t, "hack/adapters.sh")
 	examples, err := filepath.Glob(filepath.Join(root, "workflows/examples/*/run.yaml"))

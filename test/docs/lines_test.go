@@ -86,7 +86,7 @@ func fenced(lines []string) []bool {
 	return out
 }
 
-func TestLinesFitOnAScreen(t *testing.T) {
+func TestLines_FitOnAScreen(t *testing.T) {
 	list := exec.Command("git", "ls-files", "-z", "--", "*.go", "*.rs", "*.md", "*.yaml", "*.yml", "*.sh", "*.mk", "Makefile", ".ci/run",
 		":(exclude,attr:linguist-generated)", ":(exclude,attr:linguist-vendored)", ":(exclude)*/testdata/*", ":(exclude)*/fixtures/*")
 	list.Dir = root
@@ -112,7 +112,7 @@ func TestLinesFitOnAScreen(t *testing.T) {
 	}
 }
 
-func TestWhichLinesAreTooLong(t *testing.T) {
+func TestLines_TooLongAreFound(t *testing.T) {
 	long := strings.Repeat("x ", widest/2)
 	cases := map[string]struct {
 		name, text string

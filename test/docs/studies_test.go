@@ -231,7 +231,7 @@ func studies(t *testing.T) []study {
 	return out
 }
 
-func TestAStudyExplainsOnlyWhatARunShows(t *testing.T) {
+func TestStudies_CausalSentencesNameARun(t *testing.T) {
 	var tests string
 	for _, path := range glob(t, "workloads/*/*/src/*.rs", "workloads/*/*/src/*/*.rs", "workloads/*/*/tests/*.rs") {
 		tests += textOf(t, path)
@@ -258,7 +258,7 @@ func TestAStudyExplainsOnlyWhatARunShows(t *testing.T) {
 	}
 }
 
-func TestAStudyNamesAllItsRuns(t *testing.T) {
+func TestStudies_NameAllTheirRuns(t *testing.T) {
 	for _, s := range studies(t) {
 		for name, run := range s.runs {
 			if name != "smoke.yaml" && !strings.Contains(s.page, "]("+name+")") {
@@ -275,7 +275,7 @@ func TestAStudyNamesAllItsRuns(t *testing.T) {
 }
 
 // A heading over nothing is a promise that no reader can tell from a mistake.
-func TestAPlaceForATableHoldsOneOrSaysThatNothingWasMeasured(t *testing.T) {
+func TestStudies_TablePlaceholdersAreFilledOrExplained(t *testing.T) {
 	pages := glob(t, "workflows/studies/*/README.md", "workloads/*/*/README.md")
 	if len(pages) == 0 {
 		t.Fatal("no page found")
@@ -288,7 +288,7 @@ func TestAPlaceForATableHoldsOneOrSaysThatNothingWasMeasured(t *testing.T) {
 }
 
 // A table without the attempts behind it can be believed and not judged again.
-func TestAPublishedRunNamesTheArchiveOfItsLedger(t *testing.T) {
+func TestStudies_PublishedRunNamesItsArchive(t *testing.T) {
 	digest := regexp.MustCompile(`^([0-9a-f]{64})  \S+\.tar\.zst\n$`)
 	for _, s := range studies(t) {
 		reports, err := filepath.Glob(filepath.Join(s.folder, "results", "*", "*", "report.md"))
@@ -313,7 +313,7 @@ func TestAPublishedRunNamesTheArchiveOfItsLedger(t *testing.T) {
 }
 
 // Results within the last-level cache do not apply beyond it.
-func TestAStudyHasARunBeyondTheLastLevelCache(t *testing.T) {
+func TestStudies_OneRunExceedsTheLastLevelCache(t *testing.T) {
 	beyond := regexp.MustCompile(`(?i)beyond\s+the\s+last-level\s+cache`)
 	for _, s := range studies(t) {
 		linked := false
@@ -328,7 +328,7 @@ func TestAStudyHasARunBeyondTheLastLevelCache(t *testing.T) {
 }
 
 // A figure above a limit shows that the limit is wrong, or that the machine changed: the page has to explain it.
-func TestAStudySpeaksOfAShareThatIsMoreThanItsLimit(t *testing.T) {
+func TestStudies_SharesAboveALimitAreDiscussed(t *testing.T) {
 	for _, s := range studies(t) {
 		for _, share := range unspoken(s.page) {
 			t.Errorf("%s/README.md has %s of a ceiling in a table without an explanation: find the cause, and write the share into the text",
@@ -362,7 +362,7 @@ func lines(page string) (tables, text string) {
 	return tables, text
 }
 
-func TestWhichSharesAreMoreThanTheirLimitAndNotSpokenOf(t *testing.T) {
+func TestShares_UndiscussedAboveTheLimitAreFound(t *testing.T) {
 	const table = "| loop | 103.5 % | reads (1 thread) |\n| scan | 101.9 % | reads (1 thread) |\n"
 	for name, tc := range map[string]struct {
 		page string
@@ -382,7 +382,7 @@ func TestWhichSharesAreMoreThanTheirLimitAndNotSpokenOf(t *testing.T) {
 }
 
 // Two CPUs are those of a small machine.
-func TestAStudyHasARunForMoreThanTwoCPUs(t *testing.T) {
+func TestStudies_OneRunUsesMoreThanTwoCPUs(t *testing.T) {
 	for _, s := range studies(t) {
 		many := func(run string) bool { return regexp.MustCompile(`placement: \{cpus: ([3-9]|\d\d)`).MatchString(run) }
 		if !slices.ContainsFunc(slices.Collect(maps.Values(s.runs)), many) {
@@ -391,7 +391,7 @@ func TestAStudyHasARunForMoreThanTwoCPUs(t *testing.T) {
 	}
 }
 
-func TestTheNumbersOfAStudyAreThoseOfItsReports(t *testing.T) {
+func TestStudies_NumbersAreThoseOfTheReports(t *testing.T) {
 	for _, s := range studies(t) {
 		for _, number := range unfound(s.page, s.reports) {
 			t.Errorf("%s/README.md says %s, and none of its reports does", s.folder, number)
@@ -423,7 +423,7 @@ func glob(t *testing.T, patterns ...string) []string {
 	return out
 }
 
-func TestWhichSentencesExplain(t *testing.T) {
+func TestExplanations_CausalSentencesAreFound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		page string
 		want []string
@@ -452,7 +452,7 @@ func TestWhichSentencesExplain(t *testing.T) {
 	}
 }
 
-func TestWhichNumbersAreInNoReport(t *testing.T) {
+func TestNumbers_AbsentFromReportsAreFound(t *testing.T) {
 	const report = "# It: Go\n\n## Gates\n\n| NoGo | gain | 0.9683x \\[0.8006, 1.171\\] |\n\n## Results\n\n| 0.9683x \\[0.8740, 1.073\\] |\n"
 	for name, tc := range map[string]struct {
 		page string

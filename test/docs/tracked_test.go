@@ -13,7 +13,7 @@ import (
 const mostTracked = 1 << 20
 
 // A program that was built in the tree is large, or begins as programs do, and belongs to bin/ and out/, which git ignores.
-func TestNoTrackedFileIsAProgramOrLarge(t *testing.T) {
+func TestTracked_NoFileIsAProgramOrLarge(t *testing.T) {
 	list := exec.Command("git", "ls-files", "-z")
 	list.Dir = root
 	files, err := list.Output()
