@@ -94,7 +94,7 @@ func serveRegistry(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, lines) }()
 }
 
-func TestAReleaseIsPushedPulledByDigestAndReachesAVerdict(t *testing.T) {
+func TestRelease_PushedImagesReachAVerdictByDigest(t *testing.T) {
 	if os.Getenv(onCluster) == "" {
 		t.Skip(onCluster + " is not set: make e2e-release sets it, on a cluster without Assay")
 	}

@@ -113,7 +113,7 @@ func unpack(t *testing.T, archive, dir string) {
 	}
 }
 
-func TestTheChartIsPulledByDigestAndItsImagesAreWhereItLooks(t *testing.T) {
+func TestRegistry_ChartAndImagesArePulledByDigest(t *testing.T) {
 	registry := localRegistry(t)
 	images, chart := layouts(t)
 	pushed := push(t, registry, "", images, chart)
@@ -147,7 +147,7 @@ func TestTheChartIsPulledByDigestAndItsImagesAreWhereItLooks(t *testing.T) {
 	}
 }
 
-func TestWhatIsPushedWithAKeyIsSignedByIt(t *testing.T) {
+func TestRegistry_PushWithKeySigns(t *testing.T) {
 	needSignature(t)
 	registry := localRegistry(t)
 	t.Setenv("COSIGN_PASSWORD", "of this test")

@@ -73,7 +73,7 @@ func version(t *testing.T) string {
 	return found[1]
 }
 
-func TestEveryFileIsNamedWithItsDigest(t *testing.T) {
+func TestChecksums_NameEveryFile(t *testing.T) {
 	named := sums(t)
 	entries, err := os.ReadDir(dist)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestEveryFileIsNamedWithItsDigest(t *testing.T) {
 	}
 }
 
-func TestWhatIsSignedSaysSo(t *testing.T) {
+func TestNotes_ReportWhetherFilesAreSigned(t *testing.T) {
 	_, err := os.Stat(filepath.Join(dist, "SHA256SUMS.bundle"))
 	signed, notes := err == nil, read(t, "RELEASE_NOTES.md")
 	// New sections may mention signatures too.
@@ -145,7 +145,7 @@ func absolute(t *testing.T, name string) string {
 	return path
 }
 
-func TestTheCommandIsInstalledWhereThereIsNoToolchain(t *testing.T) {
+func TestInstall_NeedsNoToolchain(t *testing.T) {
 	prefix := t.TempDir()
 	env := append(bare(t, prefix), "ASSAY_DOWNLOADS="+absolute(t, "."))
 	out, err := run(t, env, "sh", absolute(t, "install.sh"))
@@ -175,7 +175,7 @@ func TestTheCommandIsInstalledWhereThereIsNoToolchain(t *testing.T) {
 }
 
 // As in a pipeline: the script comes from a pipe, and the archives come from a server.
-func TestTheCommandIsDownloaded(t *testing.T) {
+func TestInstall_DownloadsTheCommand(t *testing.T) {
 	server := httptest.NewServer(http.FileServer(http.Dir(dist)))
 	defer server.Close()
 	for sentence, tc := range map[string]struct {
@@ -209,7 +209,7 @@ func TestTheCommandIsDownloaded(t *testing.T) {
 	}
 }
 
-func TestAnArchiveThatWasChangedIsRefused(t *testing.T) {
+func TestInstall_AlteredArchiveIsRejected(t *testing.T) {
 	folder, prefix := t.TempDir(), t.TempDir()
 	archive := "assay_" + version(t) + "_" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
 	for name, content := range map[string]string{"SHA256SUMS": read(t, "SHA256SUMS"), archive: read(t, archive) + "x"} {
@@ -226,7 +226,7 @@ func TestAnArchiveThatWasChangedIsRefused(t *testing.T) {
 	}
 }
 
-func TestManifestsNameTheArchivesByTheirDigests(t *testing.T) {
+func TestManifests_NameArchivesByDigest(t *testing.T) {
 	named := sums(t)
 	for _, manifest := range []string{"krew.yaml", "assay.rb"} {
 		text := read(t, manifest)
@@ -262,7 +262,7 @@ type plugin struct {
 }
 
 // Krew's own code could not be had for this test: these are its rules, https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/.
-func TestKrewFindsInTheArchivesWhatTheManifestNames(t *testing.T) {
+func TestKrew_ArchivesContainTheFilesOfTheManifest(t *testing.T) {
 	var manifest plugin
 	if err := yaml.Unmarshal([]byte(read(t, "krew.yaml")), &manifest); err != nil {
 		t.Fatal(err)
@@ -296,7 +296,7 @@ func TestKrewFindsInTheArchivesWhatTheManifestNames(t *testing.T) {
 	}
 }
 
-func TestTheFormulaIsRuby(t *testing.T) {
+func TestFormula_IsValidRuby(t *testing.T) {
 	ruby, err := exec.LookPath("ruby")
 	if err != nil {
 		t.Skip("ruby is not on PATH")
@@ -350,7 +350,7 @@ func parse[T any](t *testing.T, name, text string) T {
 	return out
 }
 
-func TestImagesAreLayoutsForEveryPlatformAndTheChartPinsThem(t *testing.T) {
+func TestImages_AreLayoutsOfEveryPlatformPinnedByTheChart(t *testing.T) {
 	values := files(t, "assay-"+version(t)+".tgz")["assay/values.yaml"]
 	for _, image := range released {
 		name := "assay-" + image + "_" + version(t) + ".oci.tar"
@@ -381,7 +381,7 @@ func TestImagesAreLayoutsForEveryPlatformAndTheChartPinsThem(t *testing.T) {
 	}
 }
 
-func TestTheChartHasTheVersion(t *testing.T) {
+func TestChart_HasTheVersionOfTheRelease(t *testing.T) {
 	about := files(t, "assay-"+version(t)+".tgz")["assay/Chart.yaml"]
 	if !strings.Contains(about, "\nversion: "+version(t)+"\n") || !strings.Contains(about, "\nappVersion: "+version(t)+"\n") {
 		t.Errorf("Chart.yaml:\n%s", about)
@@ -391,7 +391,7 @@ func TestTheChartHasTheVersion(t *testing.T) {
 	}
 }
 
-func TestProvenanceNamesEveryFile(t *testing.T) {
+func TestProvenance_NamesEveryFile(t *testing.T) {
 	statement := parse[struct {
 		Type          string `json:"_type"`
 		PredicateType string
@@ -437,7 +437,7 @@ var inImages = []string{
 	"manager", "scan-pir", "spin-kernel", "assay-neighbour", "batch-rms24", "batch-curp-ho", "insert-diskann", "insert-mork",
 }
 
-func TestArchivesHoldProgramsForTheirPlatformThatNeedNothingElse(t *testing.T) {
+func TestArchives_ContainStaticProgramsOfTheirPlatform(t *testing.T) {
 	for platform, programs := range archived {
 		archive := files(t, "assay_"+version(t)+"_"+platform+".tar.gz")
 		if want := len(programs) + 1; len(archive) != want || archive["LICENSE"] == "" {
@@ -492,7 +492,7 @@ type bom struct {
 
 type component struct{ Name, Version, PURL string }
 
-func TestEveryProgramHasAnSBOM(t *testing.T) {
+func TestSBOM_ExistsForEveryProgram(t *testing.T) {
 	// Of the others it is enough that they have components.
 	has := map[string]string{
 		"assay": "pkg:golang/k8s.io/client-go@", "manager": "pkg:golang/sigs.k8s.io/controller-runtime@", "assay-runner": "pkg:cargo/serde@",
@@ -515,7 +515,7 @@ func TestEveryProgramHasAnSBOM(t *testing.T) {
 	}
 }
 
-func TestSBOMsAreOfTheProgramsThatAreReleased(t *testing.T) {
+func TestSBOM_MatchesTheReleasedPrograms(t *testing.T) {
 	for platform, programs := range archived {
 		archive := files(t, "assay_"+version(t)+"_"+platform+".tar.gz")
 		for _, program := range programs {
@@ -540,11 +540,11 @@ func cosign(t *testing.T, args ...string) (string, error) {
 func needSignature(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(absolute(t, "SHA256SUMS.bundle")); err != nil {
-		t.Skip("the release is not signed, which TestWhatIsSignedSaysSo checks: make release COSIGN_KEY=cosign.key signs it")
+		t.Skip("the release is not signed, which TestNotes_ReportWhetherFilesAreSigned checks: make release COSIGN_KEY=cosign.key signs it")
 	}
 }
 
-func TestSignaturesAreOfTheseFilesAndOfNoOthers(t *testing.T) {
+func TestSignatures_VerifyOnlyTheSignedFiles(t *testing.T) {
 	needSignature(t)
 	changed := filepath.Join(t.TempDir(), "changed")
 	if err := os.WriteFile(changed, []byte(read(t, "SHA256SUMS")+"x"), 0o644); err != nil {
@@ -589,7 +589,7 @@ func inEmptyRoot(t *testing.T, root string, command ...string) (string, error) {
 	return string(out), err
 }
 
-func TestTheCommandNeedsNothingOfTheSystemButItsKernel(t *testing.T) {
+func TestCommand_RunsWithoutFilesOfTheSystem(t *testing.T) {
 	root := t.TempDir()
 	prefix := filepath.Join(root, "usr", "local")
 	if out, err := run(t, append(bare(t, prefix), "ASSAY_DOWNLOADS="+absolute(t, ".")), "sh", absolute(t, "install.sh")); err != nil {
