@@ -43,7 +43,7 @@ func attemptOf(block, slot int, executor string, at time.Time) (key string, obje
 		executor, trial, trial, id, at.Format(time.RFC3339Nano))
 }
 
-func TestSoundLedgersHaveNoFinding(t *testing.T) {
+func TestCheck_SoundLedgersHaveNoFinding(t *testing.T) {
 	ledgers, seen := sound()
 	findings := Check(ledgers, seen, nil)
 	for _, figure := range findings.Figures(5) {
@@ -70,7 +70,7 @@ func stopped(ledger *Ledger, seen Seen, next string) {
 	ledger.Objects["analysis/001/analysis.json"] = []byte(`{"trials": {"planned": 4, "used": 4}}`)
 }
 
-func TestABlockThatIsPlannedAgainIsNotLost(t *testing.T) {
+func TestCheck_ReplannedBlockIsNotLost(t *testing.T) {
 	ledgers, seen := sound()
 	stopped(&ledgers[0], seen, `{"blocks": [{"id": "w001-b0002", "order": [1, 0]}]}`)
 	for slot := range 2 {
@@ -99,7 +99,7 @@ func cutShort(ledger *Ledger, seen Seen, after int) {
 	ledger.Objects["analysis/001/analysis.json"] = fmt.Appendf(nil, `{"trials": {"planned": 6, "used": %d, "missing": %d}}`, 4+after, 2-after)
 }
 
-func TestABlockThatWasCutShortIsMadeUpForByAnother(t *testing.T) {
+func TestCheck_CutBlockIsReplacedByAnother(t *testing.T) {
 	for after := range 2 {
 		ledgers, seen := sound()
 		cutShort(&ledgers[0], seen, after)
@@ -110,7 +110,7 @@ func TestABlockThatWasCutShortIsMadeUpForByAnother(t *testing.T) {
 }
 
 // Each damage is the result of one platform fault, and changes one figure.
-func TestBrokenLedgersAreNamed(t *testing.T) {
+func TestCheck_BrokenLedgersAreNamed(t *testing.T) {
 	const last = "attempts/w000-b0001/pod/w000-b0001-s00001.json"
 	cases := map[string]struct {
 		spoil  func(first *Ledger, seen Seen)
@@ -217,7 +217,7 @@ func TestBrokenLedgersAreNamed(t *testing.T) {
 	}
 }
 
-func TestWhatIsAllowedIsNoFinding(t *testing.T) {
+func TestCheck_AllowedObjectsAreNoFinding(t *testing.T) {
 	for name, change := range map[string]func(first *Ledger, seen Seen){
 		"a run that was set aside because the operator was killed again and again": func(first *Ledger, seen Seen) {
 			first.Objects = map[string][]byte{}
@@ -253,7 +253,7 @@ func TestWhatIsAllowedIsNoFinding(t *testing.T) {
 	}
 }
 
-func TestASuiteThatShowsLessThanItWasAskedForFails(t *testing.T) {
+func TestSuite_TooFewFaultsFail(t *testing.T) {
 	for name, tc := range map[string]struct {
 		findings Findings
 		injected map[string]int

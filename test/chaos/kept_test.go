@@ -23,7 +23,7 @@ func aRun(name string, ended bool) assayv1alpha1.BenchmarkRun {
 	return run
 }
 
-func TestWhatRunsKeepThatEnded(t *testing.T) {
+func TestRetained_ResourcesOfEndedRuns(t *testing.T) {
 	pod := func(phase corev1.PodPhase) cluster {
 		of := metav1.ObjectMeta{Name: "block", Labels: map[string]string{"assay.dev/run-uid": "uid-of-first"}}
 		return cluster{pods: []corev1.Pod{{ObjectMeta: of, Status: corev1.PodStatus{Phase: phase}}}}
@@ -58,7 +58,7 @@ func TestWhatRunsKeepThatEnded(t *testing.T) {
 	}
 }
 
-func TestARunThatHasNotEndedSaysWhereItStands(t *testing.T) {
+func TestRetained_UnendedRunReportsItsPhase(t *testing.T) {
 	there := cluster{runs: []assayv1alpha1.BenchmarkRun{aRun("first", true), aRun("second", false)}}
 	going := there.going()
 	if len(going) != 1 || !strings.HasPrefix(going[0], "second is ") || !strings.Contains(going[0], "Progressing=True WaveRunning: it runs") {
@@ -66,7 +66,7 @@ func TestARunThatHasNotEndedSaysWhereItStands(t *testing.T) {
 	}
 }
 
-func TestTheShortSuiteLeavesOutWhatIsLongAndWhatTakesTheStore(t *testing.T) {
+func TestSuite_ShortFormOmitsLongAndStoreFaults(t *testing.T) {
 	long := func(kinds []Kind) (names []string) {
 		for _, kind := range kinds {
 			if kind.Long || kind.OwnStore {
@@ -91,7 +91,7 @@ func TestTheShortSuiteLeavesOutWhatIsLongAndWhatTakesTheStore(t *testing.T) {
 	}
 }
 
-func TestANodeIsAwayForLessAndForMoreThanItsGrace(t *testing.T) {
+func TestSchedule_NodeOutagesAreShorterAndLongerThanGrace(t *testing.T) {
 	within, beyond := false, false
 	for _, made := range makes {
 		if !strings.HasPrefix(made.Name, "node-") || made.Name == "node-rebooted" {
@@ -105,7 +105,7 @@ func TestANodeIsAwayForLessAndForMoreThanItsGrace(t *testing.T) {
 	}
 }
 
-func TestWhoLeads(t *testing.T) {
+func TestLeader_IsTheHolderOfTheLease(t *testing.T) {
 	acquired := metav1.NewMicroTime(time.Date(2026, 11, 26, 8, 0, 0, 500, time.UTC))
 	pod := func(name string, began time.Duration) corev1.Pod {
 		running := &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(acquired.Add(began))}
@@ -145,7 +145,7 @@ func TestWhoLeads(t *testing.T) {
 }
 
 // Only existing faults explain a failed run.
-func TestEveryExplanationIsAFault(t *testing.T) {
+func TestExplanations_NameExistingFaults(t *testing.T) {
 	for reason, excuse := range explained {
 		for _, name := range excuse.by {
 			if _, err := chosen(name, false); err != nil {

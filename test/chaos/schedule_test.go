@@ -10,7 +10,7 @@ var someKinds = []Kind{
 	{Name: "at-once"}, {Name: "frozen", Least: time.Second, Most: 4 * time.Second}, {Name: "away", Least: 2 * time.Second, Most: 2 * time.Second},
 }
 
-func TestTheSameSeedIsTheSameSchedule(t *testing.T) {
+func TestSchedule_SameSeedGivesSameFaults(t *testing.T) {
 	first := Schedule(7, someKinds, 50, time.Second)
 	if again := Schedule(7, someKinds, 50, time.Second); !reflect.DeepEqual(first, again) {
 		t.Errorf("two schedules of one seed differ:\n%v\n%v", first, again)
@@ -23,7 +23,7 @@ func TestTheSameSeedIsTheSameSchedule(t *testing.T) {
 	}
 }
 
-func TestAScheduleIsFairAndWithinItsBounds(t *testing.T) {
+func TestSchedule_IsFairAndWithinBounds(t *testing.T) {
 	for seed := range uint64(200) {
 		counts := map[string]int{}
 		for i, event := range Schedule(seed, someKinds, 3*len(someKinds)+1, time.Second) {
@@ -47,7 +47,7 @@ func TestAScheduleIsFairAndWithinItsBounds(t *testing.T) {
 	}
 }
 
-func TestNoKindsAreNoFaults(t *testing.T) {
+func TestSchedule_NoKindsGiveNoFaults(t *testing.T) {
 	if got := Schedule(1, nil, 10, time.Second); len(got) != 0 {
 		t.Errorf("%v", got)
 	}

@@ -48,7 +48,7 @@ func script(t *testing.T, environment []string, tests string, arguments ...strin
 	return out.String(), errs.String(), err
 }
 
-func TestTheSuitesPrintFiguresAndNothingElse(t *testing.T) {
+func TestSuite_PrintsOnlyFigures(t *testing.T) {
 	logged := "echo '    attack_test.go:99: " + figure + "'"
 	running := []string{"CHAOS_CLUSTER=running"}
 	for name, tc := range map[string]struct {
