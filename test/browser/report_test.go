@@ -109,10 +109,10 @@ func complaints(t *testing.T, ctx context.Context, what, expression string) {
 	}
 }
 
-func TestTheReportReadsWell(t *testing.T) { readsWell(t, report(t), "#repeat", "") }
+func TestReport_IsReadableAtEveryWidth(t *testing.T) { readsWell(t, report(t), "#repeat", "") }
 
 // The pages of a history read as well as a report does. They ask for their style sheet, and for nothing else.
-func TestTheSiteReadsWell(t *testing.T) {
+func TestSite_IsReadableAtEveryWidth(t *testing.T) {
 	folder := os.Getenv("SITE")
 	if folder == "" {
 		t.Fatal("SITE is not set: name the folder that assay site wrote, or run hack/browser.sh")
@@ -243,7 +243,7 @@ const contrast = `(() => {
     return ratio < 4.5 ? [ratio.toFixed(2) + " to 1: " + JSON.stringify(e.textContent.trim().slice(0, 40))] : [] }) })()`
 
 // Plots are hard to print: a page break inside one makes it useless.
-func TestTheReportPrints(t *testing.T) {
+func TestReport_Prints(t *testing.T) {
 	ctx := open(t, look{"print", 1280, 900, "dark"})
 	if err := chromedp.Do(ctx, chromedp.Navigate(report(t)), chromedp.WaitReady(chromedp.CSS("#repeat"))); err != nil {
 		t.Fatal(err)
