@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestALineIsCountedOnceAsWhatItIs(t *testing.T) {
+func TestCount_LineHasOneKind(t *testing.T) {
 	cases := map[string]struct {
 		name, attribute, content string
 		want                     map[string]int
@@ -36,7 +36,7 @@ func TestALineIsCountedOnceAsWhatItIs(t *testing.T) {
 	}
 }
 
-func TestACheckoutIsCountedByPart(t *testing.T) {
+func TestCount_CheckoutByPart(t *testing.T) {
 	root := t.TempDir()
 	for name, content := range map[string]string{
 		".gitattributes": "made.go linguist-generated\nthird_party/** linguist-vendored\n",
