@@ -12,7 +12,7 @@ import (
 )
 
 // The attacks on the API, which make attack also runs against a whole cluster.
-func TestNoAttackOnTheAPISucceeds(t *testing.T) {
+func TestAPI_AttacksFail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil, withLimited)
 	w.must(admin.Create(w.ctx, w.template))

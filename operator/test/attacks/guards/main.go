@@ -25,8 +25,8 @@ type suite struct {
 }
 
 var suites = map[attacks.Part]suite{
-	attacks.API:     {"operator", "./test/integration", "TestNoAttackOnTheAPISucceeds", nil},
-	attacks.Limited: {"operator", "./test/integration", "TestNoAttackOnTheAPISucceeds", nil},
+	attacks.API:     {"operator", "./test/integration", "TestAPI_AttacksFail", nil},
+	attacks.Limited: {"operator", "./test/integration", "TestAPI_AttacksFail", nil},
 	attacks.Store:   {"operator", "./internal/storeusers", "TestStore_AttacksFail", nil},
 	attacks.Cluster: {"test/e2e", ".", "TestAttacks", []string{"-args", "-attack"}},
 }

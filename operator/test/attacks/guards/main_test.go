@@ -17,12 +17,12 @@ func TestOutcome_OfTestOutput(t *testing.T) {
 		output string
 		want   outcome
 	}{
-		"its test fails": {"=== RUN   TestNoAttackOnTheAPISucceeds\n    --- FAIL: TestNoAttackOnTheAPISucceeds/160,000_cells (0.1s)\nFAIL", succeeded},
-		"its test passes, and others fail": {"--- FAIL: TestNoAttackOnTheAPISucceeds (1s)\n    --- PASS: TestNoAttackOnTheAPISucceeds/160,000_cells (0.1s)\n" +
-			"    --- FAIL: TestNoAttackOnTheAPISucceeds/160,000_cells_more (0.1s)\nFAIL", failed},
+		"its test fails": {"=== RUN   TestAPI_AttacksFail\n    --- FAIL: TestAPI_AttacksFail/160,000_cells (0.1s)\nFAIL", succeeded},
+		"its test passes, and others fail": {"--- FAIL: TestAPI_AttacksFail (1s)\n    --- PASS: TestAPI_AttacksFail/160,000_cells (0.1s)\n" +
+			"    --- FAIL: TestAPI_AttacksFail/160,000_cells_more (0.1s)\nFAIL", failed},
 		"it does not compile":      {"FAIL assay.dev/assay/operator/test/integration [build failed]", untried},
 		"there is no such test":    {"testing: warning: no tests to run\nPASS", untried},
-		"it ends before its turn":  {"--- FAIL: TestNoAttackOnTheAPISucceeds (1s)\n    world_test.go:80: no such role\nFAIL", untried},
+		"it ends before its turn":  {"--- FAIL: TestAPI_AttacksFail (1s)\n    world_test.go:80: no such role\nFAIL", untried},
 		"another test of its name": {"--- FAIL: TestAttacks/160,000_cells (0.1s)", untried},
 	} {
 		t.Run(says, func(t *testing.T) {
