@@ -82,7 +82,7 @@ func written(t *testing.T) map[string]bool {
 	return out
 }
 
-func TestEveryPromiseIsShownAndAttacked(t *testing.T) {
+func TestPromises_AreTestedAndAttacked(t *testing.T) {
 	exists, named := written(t), map[string][]string{}
 	for _, row := range promises(t) {
 		if len(row.tests) == 0 {
@@ -119,7 +119,7 @@ func TestEveryPromiseIsShownAndAttacked(t *testing.T) {
 }
 
 // An attack without a function here has one in test/e2e, and test/e2e has no others.
-func TestEveryAttackIsCarriedOut(t *testing.T) {
+func TestAttacks_AreCarriedOut(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(repository, "test", "e2e", "attack_test.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestEveryAttackIsCarriedOut(t *testing.T) {
 }
 
 // The figure is a count with the exact limits of Clopper and Pearson: of n attacks without a success at most n(1 - 0.025^(1/n)).
-func TestTheFigureHasItsLimits(t *testing.T) {
+func TestFigure_HasItsLimits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		succeeded, tried int
 		low, high        float64
@@ -182,7 +182,7 @@ func TestTheFigureHasItsLimits(t *testing.T) {
 }
 
 // The edits that remove a guard must match the tree.
-func TestEveryGuardCanBeTakenOut(t *testing.T) {
+func TestGuards_CanBeRemoved(t *testing.T) {
 	for _, a := range All {
 		guard, there := Guards[a.Name]
 		ways := 0
@@ -212,7 +212,7 @@ func TestEveryGuardCanBeTakenOut(t *testing.T) {
 }
 
 // The document lists the guard of each attack, in the order of All.
-func TestTheDocumentHasTheGuardOfEveryAttack(t *testing.T) {
+func TestGuards_AreInTheDocument(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(repository, "docs", "threat-model.md"))
 	if err != nil {
 		t.Fatal(err)
