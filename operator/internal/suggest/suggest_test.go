@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/test/cputime"
 )
 
-func TestAllowedSaysWhatIsThereAndWhatWasProbablyMeant(t *testing.T) {
+func TestAllowed_ListsKnownWordsAndSuggests(t *testing.T) {
 	for name, tc := range map[string]struct {
 		word  string
 		known []string
@@ -35,14 +35,14 @@ func TestAllowedSaysWhatIsThereAndWhatWasProbablyMeant(t *testing.T) {
 	}
 }
 
-func TestAtMostThreeAreMeant(t *testing.T) {
+func TestAllowed_SuggestsAtMostThree(t *testing.T) {
 	if got := Nearest("run", []string{"run-a", "run-b", "run-a", "run-c", "run-d"}); !slices.Equal(got, []string{"run-a", "run-b", "run-c"}) {
 		t.Errorf("got %v", got)
 	}
 }
 
 // Words are compared that people write by hand: parameters may have values, and lists of those allowed, of thousands of letters.
-func TestALongWordIsNotCompared(t *testing.T) {
+func TestAllowed_LongWordIsNotCompared(t *testing.T) {
 	long := strings.Repeat("a", mostLetters)
 	for name, tc := range map[string]struct {
 		word  string
