@@ -115,7 +115,7 @@ func TestMeter_SlowNamespaceDelaysNoOther(t *testing.T) {
 	}
 }
 
-func TestAFolderTellsSizes(t *testing.T) {
+func TestFolder_ReportsSizes(t *testing.T) {
 	s, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
