@@ -33,7 +33,7 @@ func repository(t *testing.T, steps ...string) Repository {
 
 const commits = `for i in 1 2 3 4; do echo $i > n; git add n; git commit --quiet -m "step $i"; git tag v$i; done`
 
-func TestTheCommitsBetweenTwo(t *testing.T) {
+func TestCommits_BetweenTwoRevisions(t *testing.T) {
 	merged := commits + `
 git checkout --quiet -b side v2; echo side > s; git add s; git commit --quiet -m side; git tag side
 git checkout --quiet main; git merge --quiet --no-ff -m "merge side" side; git tag merged; echo 5 > n; git commit --quiet -am "step 5"; git tag v5`
@@ -71,7 +71,7 @@ git checkout --quiet main; git merge --quiet --no-ff -m "merge side" side; git t
 	}
 }
 
-func TestABuildIsInAWorktreeOfItsOwn(t *testing.T) {
+func TestBuild_RunsInASeparateWorktree(t *testing.T) {
 	r := repository(t, commits, "echo mine > n")
 	folder := filepath.Join(t.TempDir(), "builds", "v2")
 	var log bytes.Buffer
@@ -108,7 +108,7 @@ func zombie(pid int) bool {
 	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
-func TestWhatIsWrongWithABuild(t *testing.T) {
+func TestBuild_InvalidBuildsAreErrors(t *testing.T) {
 	r := repository(t, commits)
 	folder := filepath.Join(t.TempDir(), "build")
 	for name, tc := range map[string]struct {
