@@ -69,7 +69,7 @@ func compared(t *testing.T, a, b Run) Comparison {
 	return out
 }
 
-func TestTheIntervalCoversTheTruthAsOftenAsItSays(t *testing.T) {
+func TestInterval_HasItsNominalCoverage(t *testing.T) {
 	const runs = 4000
 	for name, c := range map[string]struct {
 		estimate func(normal []float64) analysis.Estimate
@@ -127,7 +127,7 @@ func TestTheIntervalCoversTheTruthAsOftenAsItSays(t *testing.T) {
 }
 
 // A foreign analysis may hold any numbers, and its comparison can still be encoded.
-func TestRatiosOfAnyNumbersAreNumbers(t *testing.T) {
+func TestRatio_OfAnyNumbersIsANumber(t *testing.T) {
 	numbers := []float64{5e-324, 1e-300, 1e-160, 1, 1e160, 1e300, math.MaxFloat64}
 	for _, first := range numbers {
 		for _, second := range numbers {
@@ -147,7 +147,7 @@ func TestRatiosOfAnyNumbersAreNumbers(t *testing.T) {
 }
 
 // The chosen unit does not change a ratio.
-func TestARatioIsThatOfAnyScale(t *testing.T) {
+func TestRatio_IsIndependentOfTheScale(t *testing.T) {
 	of := func(scale float64, logs ...float64) analysis.Estimate {
 		e := estimate(logs, 0.95)
 		low, high := *e.Low*scale, *e.High*scale
@@ -168,7 +168,7 @@ func TestARatioIsThatOfAnyScale(t *testing.T) {
 }
 
 // Each column says the confidence that its own intervals have.
-func TestEachRunHasItsOwnConfidence(t *testing.T) {
+func TestConfidence_IsThatOfEachRun(t *testing.T) {
 	a, b := run("a", nil, arm("latency", estimate([]float64{0, 0.1, -0.1}, 0.99))), run("b", nil)
 	a.Analysis.Confidence = 0.99
 	for name, got := range map[string]Comparison{"first": compared(t, a, b), "second": compared(t, b, a)} {
@@ -183,7 +183,7 @@ func TestEachRunHasItsOwnConfidence(t *testing.T) {
 }
 
 // The author of an experiment chooses the number of cells and their parameters.
-func TestParametersThatDifferTakeTheTimeOfTheirNumber(t *testing.T) {
+func TestParameters_CostIsLinearInDifferences(t *testing.T) {
 	side := func(value string) Run {
 		r := run("a", nil)
 		r.Experiment.Cells, r.Experiment.Points = nil, nil
@@ -208,7 +208,7 @@ func TestParametersThatDifferTakeTheTimeOfTheirNumber(t *testing.T) {
 	}
 }
 
-func TestARatioOfOtherUnitsIsRefused(t *testing.T) {
+func TestRatio_OtherUnitsAreRejected(t *testing.T) {
 	inMs := plain([]float64{1, 2, 3}, 0.95)
 	inMs.Unit = "ms"
 	_, err := Runs(run("a", nil, arm("latency", plain([]float64{1, 2, 3}, 0.95))), run("b", nil, arm("latency", inMs)))

@@ -11,7 +11,7 @@ import (
 )
 
 // Each cell of an experiment may differ in another way from those of the other run.
-func TestCellsThatAllDifferTakeLittleLongerThanTheirNumber(t *testing.T) {
+func TestCells_CostIsLinearInDifferences(t *testing.T) {
 	const cells, most = 40_000, 5 * time.Second
 	side := func(other string) *experiment.Experiment {
 		exp := &experiment.Experiment{Arms: []record.Arm{{Name: "x"}}}
