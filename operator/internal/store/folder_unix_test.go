@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestAPipeInAFolderIsNoObjectAndIsNotWaitedFor(t *testing.T) {
+func TestFolder_PipeIsNoObjectAndDoesNotBlock(t *testing.T) {
 	root := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(root, "experiment.json"), 0o600); err != nil {
 		t.Fatal(err)
