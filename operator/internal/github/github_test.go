@@ -189,7 +189,7 @@ func (h *hub) bodies() []string {
 	return out
 }
 
-func TestARunHasOneCommentThatChangesInPlace(t *testing.T) {
+func TestComment_IsUpdatedInPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		token string
 		there func(h *hub)
@@ -236,7 +236,7 @@ func TestARunHasOneCommentThatChangesInPlace(t *testing.T) {
 	}
 }
 
-func TestACommitHasOneCheckThatChangesInPlace(t *testing.T) {
+func TestCheck_IsUpdatedInPlace(t *testing.T) {
 	h := newHub(t)
 	client := h.client(t, token)
 	check := Check{Name: "assay: mine", Title: "a title", Summary: "a summary", Details: "https://reports.example/1", Path: "run.yaml"}
@@ -271,7 +271,7 @@ func TestACommitHasOneCheckThatChangesInPlace(t *testing.T) {
 }
 
 // GitHub adds annotations to those that a check has: one that has some is superseded, or it would have them twice.
-func TestACheckWithAnnotationsIsSuperseded(t *testing.T) {
+func TestCheck_WithAnnotationsIsSuperseded(t *testing.T) {
 	h := newHub(t)
 	client := h.client(t, token)
 	for range 2 {
@@ -287,7 +287,7 @@ func TestACheckWithAnnotationsIsSuperseded(t *testing.T) {
 }
 
 // Only the app that made a check or comment may change it, and any app may use the same names.
-func TestWhatAnotherAppMadeStandsInNobodysWay(t *testing.T) {
+func TestCheck_OfAnotherAppIsIgnored(t *testing.T) {
 	h := newHub(t)
 	h.says("another[bot]", "Bot", marker+"\nfooled you")
 	h.comments[0]["of"] = "another app"
@@ -318,7 +318,7 @@ func TestWhatAnotherAppMadeStandsInNobodysWay(t *testing.T) {
 	}
 }
 
-func TestATokenThatMayOnlyReadIsRecognized(t *testing.T) {
+func TestToken_ReadOnlyIsRecognized(t *testing.T) {
 	h := newHub(t)
 	h.forbidden = []string{"POST", "PATCH"}
 	client := h.client(t, token)
@@ -336,7 +336,7 @@ func TestATokenThatMayOnlyReadIsRecognized(t *testing.T) {
 	}
 }
 
-func TestThePlaceComesFromTheEnvironmentOfTheJob(t *testing.T) {
+func TestPlace_IsReadFromTheEnvironment(t *testing.T) {
 	base := map[string]string{"GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "merge", "GITHUB_API_URL": "https://ghe.example/api/v3"}
 	for name, tc := range map[string]struct {
 		change map[string]string
