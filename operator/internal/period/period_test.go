@@ -8,7 +8,7 @@ import (
 
 var eight = time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
 
-func TestWhatIsLeftOfAMinute(t *testing.T) {
+func TestLeft_OfAMinute(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		now  time.Time
 		want time.Duration
@@ -31,7 +31,7 @@ func TestWhatIsLeftOfAMinute(t *testing.T) {
 }
 
 // Polling after the remaining time finds the period over within twice its length, for any setting of the clock at its beginning.
-func TestAPeriodEndsWhateverIsDoneToTheClock(t *testing.T) {
+func TestPeriod_EndsDespiteClockSteps(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		const length = time.Minute

@@ -6,7 +6,7 @@ import (
 )
 
 // An operation that fails for a day is retried a bounded number of times, also if the clock is set meanwhile.
-func TestWhatFailsIsTriedAfterTwiceAsLong(t *testing.T) {
+func TestRetry_BackoffDoubles(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		// at sets the clock to another time after some minutes.
 		at   map[int]time.Duration
