@@ -90,7 +90,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestADashboardIsWrittenAgainOnlyIfItChanged(t *testing.T) {
+func TestDashboard_IsWrittenOnlyAfterAChange(t *testing.T) {
 	config := Config{ConfigMaps: true, ReportsURL: "https://minio.example.com/assay"}
 	pin := func(edit func(*assayv1alpha1.BenchmarkRunStatus)) Pin {
 		status := complete()
@@ -160,7 +160,7 @@ func made(t *testing.T, config Config, status *assayv1alpha1.BenchmarkRunStatus)
 	return nil
 }
 
-func TestTheDashboardIsOfThisRunOnly(t *testing.T) {
+func TestDashboard_ShowsOnlyThisRun(t *testing.T) {
 	config := Config{ConfigMaps: true, LabelKey: "grafana_dashboard", LabelValue: "1", Folder: "Assay runs",
 		ReportsURL: "https://minio.example.com/assay"}
 	got := made(t, config, complete())
@@ -204,7 +204,7 @@ func TestTheDashboardIsOfThisRunOnly(t *testing.T) {
 	}
 }
 
-func TestTheDashboardOfARunThatGoesOnFollowsIt(t *testing.T) {
+func TestDashboard_OfAnUnendedRunFollowsTheTime(t *testing.T) {
 	got := made(t, Config{ConfigMaps: true, LabelKey: "grafana_dashboard", LabelValue: "1"}, running())
 	if to := got["time"].(map[string]any)["to"]; to != "now" || got["refresh"] == nil {
 		t.Errorf("it ends at %v and is refreshed every %v", to, got["refresh"])
@@ -217,7 +217,7 @@ func TestTheDashboardOfARunThatGoesOnFollowsIt(t *testing.T) {
 }
 
 // The changes of the template are stored as a file, which the tests of dashboards/ check against Grafana's schema.
-func TestWhatIsChangedIsInTheGoldenFile(t *testing.T) {
+func TestDashboard_ChangesAreInTheGoldenFile(t *testing.T) {
 	got := made(t, Config{ConfigMaps: true, LabelKey: "grafana_dashboard", LabelValue: "1", ReportsURL: "https://minio.example.com/assay"},
 		complete())
 	got["panels"] = got["panels"].([]any)[:2] // A row and the verdict; the others are the template's.
