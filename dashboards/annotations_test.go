@@ -35,7 +35,7 @@ func annotationsOf(t *testing.T) map[string]Annotation {
 var placeholder = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
 // Every annotation asks for documented metrics, has an answer without labels of a scrape, and its words name labels that the answer has.
-func TestEveryAnnotationHasAnAnswerThatItsWordsName(t *testing.T) {
+func TestAnnotations_TextsNameLabelsOfTheAnswer(t *testing.T) {
 	metrics, data := contract(t), newAnswers(t)
 	for name, each := range annotationsOf(t) {
 		expression := filled(each.Expr)
@@ -65,7 +65,7 @@ func TestEveryAnnotationHasAnAnswerThatItsWordsName(t *testing.T) {
 	}
 }
 
-func TestAnnotationsAreWhereTheirEventsAre(t *testing.T) {
+func TestAnnotations_AreAtTheirEvents(t *testing.T) {
 	data, all := newAnswers(t), annotationsOf(t)
 	for name, want := range map[string][]float64{
 		"run.json: Start":                          {610_000},

@@ -192,7 +192,7 @@ func (a *answers) ask(t *testing.T, expression string, instant bool) map[string]
 	return out
 }
 
-func TestEveryQueryHasAnAnswer(t *testing.T) {
+func TestQueries_HaveAnswers(t *testing.T) {
 	data := newAnswers(t)
 	panels(t, func(t *testing.T, _ string, panel *dashboard.Panel) {
 		for _, query := range queriesOf(t, panel) {
@@ -266,7 +266,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // A run that is gone stays in the history, and a name that was used again is not mixed up.
-func TestHistoryLooksBack(t *testing.T) {
+func TestHistory_ShowsEarlierRuns(t *testing.T) {
 	data := newAnswers(t)
 	gone := &samples{}
 	gone.WriteString("load 15s\n")
@@ -295,7 +295,7 @@ func TestHistoryLooksBack(t *testing.T) {
 	}
 }
 
-func TestALineOfTheHistoryJoinsRunsOfOneEnvironment(t *testing.T) {
+func TestHistory_LineJoinsRunsOfOneEnvironment(t *testing.T) {
 	data := newAnswers(t)
 	var places []string
 	for labels := range data.ask(t, filled(q.History(q.Results)), true) {

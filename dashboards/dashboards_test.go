@@ -72,7 +72,7 @@ func panels(t *testing.T, do func(t *testing.T, file string, panel *dashboard.Pa
 	}
 }
 
-func TestEveryPanelSaysWhatItShows(t *testing.T) {
+func TestPanels_HaveDescriptions(t *testing.T) {
 	// A table has a unit for each column.
 	const table = "table"
 	panels(t, func(t *testing.T, _ string, panel *dashboard.Panel) {
@@ -97,7 +97,7 @@ func TestEveryPanelSaysWhatItShows(t *testing.T) {
 	})
 }
 
-func TestPanelsDoNotOverlapAndAreNumbered(t *testing.T) {
+func TestPanels_DoNotOverlapAndAreNumbered(t *testing.T) {
 	for file, raw := range generated(t) {
 		made, err := strict(raw)
 		if err != nil {
@@ -133,7 +133,7 @@ func TestPanelsDoNotOverlapAndAreNumbered(t *testing.T) {
 	}
 }
 
-func TestNoDashboardDependsOnOneGrafana(t *testing.T) {
+func TestDashboards_DependOnNoInstance(t *testing.T) {
 	for file, raw := range generated(t) {
 		made, err := strict(raw)
 		if err != nil {

@@ -89,7 +89,7 @@ func queriesOf(t *testing.T, panel *dashboard.Panel) []*prometheus.Dataquery {
 
 var left = regexp.MustCompile(`\$[a-zA-Z_{]\w*`)
 
-func TestEveryQueryIsPromQLOverDocumentedMetrics(t *testing.T) {
+func TestQueries_UseDocumentedMetrics(t *testing.T) {
 	metrics := contract(t)
 	panels(t, func(t *testing.T, _ string, panel *dashboard.Panel) {
 		queries := queriesOf(t, panel)
@@ -164,7 +164,7 @@ func selectorIn(node parser.Expr) *parser.VectorSelector {
 	return nil
 }
 
-func TestTheCheckFindsWhatIsWrong(t *testing.T) {
+func TestQueries_InvalidAreFound(t *testing.T) {
 	metrics := contract(t)
 	for name, tc := range map[string]struct{ query, want string }{
 		"a metric that is not there":            {"max(assay_run_speed)", "assay_run_speed"},
@@ -181,7 +181,7 @@ func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 
 // Every series that a query can return must be without the labels of the scrape: a run whose operator was replaced would be
 // there twice.
-func TestNoQueryReturnsLabelsOfTheScrape(t *testing.T) {
+func TestQueries_ReturnNoScrapeLabels(t *testing.T) {
 	panels(t, func(t *testing.T, _ string, panel *dashboard.Panel) {
 		for _, query := range queriesOf(t, panel) {
 			expression, err := parser.NewParser(parser.Options{}).ParseExpr(filled(query.Expr))
@@ -221,7 +221,7 @@ func bareSelector(node parser.Expr) string {
 	return ""
 }
 
-func TestVariablesAskForDocumentedLabels(t *testing.T) {
+func TestVariables_QueryDocumentedLabels(t *testing.T) {
 	metrics := contract(t)
 	values := regexp.MustCompile(`^label_values\((assay_[a-z_]+)(\{.*\})?, ([a-z]+)\)$`)
 	for file, raw := range generated(t) {

@@ -222,7 +222,7 @@ func marks(raw []byte) ([]Annotation, error) {
 	return out.List, err
 }
 
-func TestDashboardsAreOfGrafanasSchema(t *testing.T) {
+func TestSchema_DashboardsAreValid(t *testing.T) {
 	for name, raw := range generated(t) {
 		if _, err := strict(raw); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -231,7 +231,7 @@ func TestDashboardsAreOfGrafanasSchema(t *testing.T) {
 }
 
 // The operator derives the dashboard of a run from the one for any run by this change, which its own test checks.
-func TestTheDashboardOfARunIsOfGrafanasSchema(t *testing.T) {
+func TestSchema_DashboardOfARunIsValid(t *testing.T) {
 	raw, err := os.ReadFile("../operator/internal/dashboard/testdata/pinned.golden.json")
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestTheDashboardOfARunIsOfGrafanasSchema(t *testing.T) {
 	}
 }
 
-func TestTheSchemaIsStrict(t *testing.T) {
+func TestSchema_IsStrict(t *testing.T) {
 	run, fleet := string(generated(t)["run.json"]), string(generated(t)["fleet.json"])
 	for name, edit := range map[string][2]string{
 		"a panel's option that does not exist":       {`"colorMode": "background"`, `"colourMode": "background"`},
