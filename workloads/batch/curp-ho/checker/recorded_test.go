@@ -77,7 +77,7 @@ func TestRecordedHistories(t *testing.T) {
 }
 
 // A real history in which one answer was changed is found out: the checker does not pass everything.
-func TestATamperedRecordedHistoryIsFoundOut(t *testing.T) {
+func TestRecordedHistories_TamperedIsRejected(t *testing.T) {
 	file := record(t, "--operations=2000", "--keys=5", "--skew-percent=0", "--weak-ratio=0", "--write-ratio=50", "--window=4")
 	content, err := os.ReadFile(file)
 	if err != nil {
