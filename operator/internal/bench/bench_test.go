@@ -104,6 +104,9 @@ func TestNames_FromDifferingWords(t *testing.T) {
 		want     []string
 	}{
 		"an option":                            {[]string{"sort --parallel=1 f", "sort --parallel=8 f"}, []string{"parallel-1", "parallel-8"}},
+		"numbers":                              {[]string{"sleep 0.33", "sleep 0.5"}, []string{"sleep-0-33", "sleep-0-5"}},
+		"options that are numbers":             {[]string{"gzip -6 f", "gzip -9 f"}, []string{"gzip-6", "gzip-9"}},
+		"several numbers":                      {[]string{"seq 1 9", "seq 2 8"}, []string{"seq-1-9", "seq-2-8"}},
 		"a word":                               {[]string{"zip fast f", "zip best f"}, []string{"fast", "best"}},
 		"programs":                             {[]string{"gzip f", "zstd f"}, []string{"gzip", "zstd"}},
 		"programs and their suffixes":          {[]string{"./old.test -v", "./new.test -v"}, []string{"old", "new"}},
@@ -143,8 +146,9 @@ func TestNames_DistinctAndValid(t *testing.T) {
 		if len(names) != len(commands) || !distinct(names) {
 			t.Fatalf("%q", names)
 		}
-		for _, name := range names {
-			if !ArmName.MatchString(name) || len(name) > 63 {
+		for i, name := range names {
+			if !ArmName.MatchString(name) || len(name) > 63 ||
+				onlyDigits.MatchString(name) && strings.ContainsAny(programName(commands, i), "abcdefghijklmnopqrstuvwxyz") {
 				t.Fatalf("%q is no name", name)
 			}
 		}

@@ -79,7 +79,11 @@ func differing(commands [][]string, i int) string {
 			out = append(out, text)
 		}
 	}
-	return slug(strings.Join(out, "-"))
+	name := slug(strings.Join(out, "-"))
+	if onlyDigits.MatchString(name) {
+		return slug(path.Base(commands[i][0]) + "-" + name) // "sleep-0-33" says more than "0-33".
+	}
+	return name
 }
 
 // pieces splits a word at characters other than letters and digits.
