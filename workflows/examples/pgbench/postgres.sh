@@ -1,9 +1,9 @@
 #!/bin/sh
 # postgres.sh PORT starts a PostgreSQL with a new database in a temporary folder, fills it with pgbench's tables, and prints a line. The
-# server refuses to run as root and then runs as its package's user.
+# server refuses to run as root and then runs as its package's user, who cannot read the folder of a trial.
 set -e
 programs=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
-data=$(mktemp -d)
+data=$(mktemp -d /tmp/pgbench.XXXXXX)
 as=
 if [ "$(id -u)" = 0 ]; then
   chown postgres "$data"
