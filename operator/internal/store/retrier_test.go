@@ -88,14 +88,14 @@ func TestRetrier_BudgetDependsOnTheError(t *testing.T) {
 		"the first try succeeds":                            {[]error{nil}, 0, nil, 0, 0},
 		"a final error is not retried":                      {[]error{ErrNotFound}, 0, ErrNotFound, 0, 0},
 		"the third try succeeds":                            {[]error{away, away, nil}, 0, nil, time.Second, 2 * time.Second},
-		"a transient error exhausts the budget Away":        {[]error{away}, 10 * time.Minute, away, 9 * time.Minute, 10 * time.Minute},
+		"a transient error exhausts the budget":             {[]error{away}, 10 * time.Minute, away, 9 * time.Minute, 10 * time.Minute},
 		"a permanent error exhausts the budget for Secrets": {[]error{wrong}, 0, wrong, 2 * time.Minute, 3 * time.Minute},
 		"the smaller budget ends a permanent error":         {[]error{wrong}, 10 * time.Minute, wrong, 2 * time.Minute, 3 * time.Minute},
 		"a permanent error that is repaired in time":        {[]error{wrong, wrong, away, nil}, 0, nil, time.Second, 5 * time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			again := ownTime(&Retrier{Away: tc.away})
+			again := ownTime(&Retrier{Budget: tc.away})
 			began, tries := again.Now(), 0
 			err := again.Do(t.Context(), "write x", func() error {
 				tries++
@@ -158,7 +158,7 @@ func TestPatient_OutagesDelayReadsAndWrites(t *testing.T) {
 		}
 	}
 	// Each pause advances the clock.
-	again := ownTime(&Retrier{Away: 24 * time.Hour, Pause: func(int) time.Duration { return 3 * time.Minute }})
+	again := ownTime(&Retrier{Budget: 24 * time.Hour, Pause: func(int) time.Duration { return 3 * time.Minute }})
 	requests, until := 0, again.Now()
 	fake.Mutex.Lock()
 	fake.Refuse = func(*http.Request) (int, string) {
@@ -214,7 +214,7 @@ func TestPatient_ExhaustedBudgetIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := ownTime(&Retrier{Away: 10 * time.Minute, Pause: func(int) time.Duration { return 4 * time.Minute }})
+	again := ownTime(&Retrier{Budget: 10 * time.Minute, Pause: func(int) time.Duration { return 4 * time.Minute }})
 	_, err = Patient(store, again).List(t.Context(), "attempts/")
 	if CauseOf(err) != CauseServer || !strings.Contains(err.Error(), "tried 3 times in 8m0s") {
 		t.Errorf("got %v", err)
@@ -241,7 +241,7 @@ func TestPatient_CreateWithLostResponseSucceeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patient := Patient(&losesAnswers{Store: folder}, ownTime(&Retrier{Away: time.Minute}))
+	patient := Patient(&losesAnswers{Store: folder}, ownTime(&Retrier{Budget: time.Minute}))
 	if err := patient.Create(t.Context(), "x", []byte("one")); err != nil {
 		t.Errorf("retrying its own write fails: %v", err)
 	}

@@ -47,8 +47,8 @@ func Classify(err error) Retryability {
 type Retrier struct {
 	// Pause returns the backoff after a number of failures.
 	Pause func(failures int) time.Duration
-	// Away is the retry budget of an operation with transient errors; 0 is unlimited.
-	Away time.Duration
+	// Budget is the retry budget of an operation with transient errors; 0 is unlimited.
+	Budget time.Duration
 	// Now and Wait are the clock, which tests replace.
 	Now  func() time.Time
 	Wait func(ctx context.Context, pause time.Duration) error
@@ -82,9 +82,9 @@ func wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// NewRetrier returns a Retrier on the real clock. Away is the retry budget for transient errors; 0 is unlimited.
-func NewRetrier(away time.Duration, log func(text string)) *Retrier {
-	return &Retrier{Pause: backoff, Away: away, Now: time.Now, Wait: wait, Log: log}
+// NewRetrier returns a Retrier on the real clock with a retry budget for transient errors; 0 is unlimited.
+func NewRetrier(budget time.Duration, log func(text string)) *Retrier {
+	return &Retrier{Pause: backoff, Budget: budget, Now: time.Now, Wait: wait, Log: log}
 }
 
 // Do runs an operation until it succeeds, returns a final error or exhausts its retry budget.
@@ -120,10 +120,10 @@ func (a *Retrier) left(began time.Time, class Retryability) time.Duration {
 	now := a.Now()
 	if class != Permanent {
 		a.refused = time.Time{}
-		if a.Away == 0 {
+		if a.Budget == 0 {
 			return 1<<63 - 1
 		}
-		return began.Add(a.Away).Sub(now)
+		return began.Add(a.Budget).Sub(now)
 	}
 	if a.refused.IsZero() {
 		a.refused = now
