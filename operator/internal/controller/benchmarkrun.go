@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
-	if world.Older {
+	if world.EarlierRunDeleting {
 		if err := r.sweep(ctx, request.NamespacedName, run.UID); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Cannot delete the executions of an earlier run of this name") // This run waits for them.
 		}
@@ -211,7 +211,7 @@ func again(decision plan.Decision, settings plan.Settings, err error) (ctrl.Resu
 	if err != nil {
 		return afterConflict(err)
 	}
-	return requeue(decision.LookAgain())
+	return requeue(decision.RequeueAfter())
 }
 
 // requeue builds the result of a successful reconcile.

@@ -231,7 +231,7 @@ func (r *ScheduleReconciler) again(decision schedule.Decision, outcome schedule.
 	case outcome.Err != nil:
 		return ctrl.Result{}, outcome.Err
 	}
-	return requeue(decision.LookAgain())
+	return requeue(decision.RequeueAfter())
 }
 
 // ConcurrentSchedules is how many schedules are looked at together: a pass may wait for a registry.

@@ -30,7 +30,7 @@ func sortExecutions(world *World, all []executor.Execution) {
 	for i := range all {
 		of := &all[i]
 		if of.Run.UID != string(world.Run.UID) {
-			world.Older = true
+			world.EarlierRunDeleting = true
 			continue
 		}
 		// While the ledger is unreachable, the newest wave is that of the newest execution. The name of wave 1000 sorts before that of 999.

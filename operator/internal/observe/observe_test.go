@@ -88,13 +88,13 @@ func TestPods(t *testing.T) {
 			[]corev1.Pod{
 				pod("a", corev1.PodFailed, ended("keeper", "SecretKeyWrong", later)), pod("b", corev1.PodFailed, ended("keeper", "older", noon)),
 				pod("c", corev1.PodSucceeded, ended("keeper", "it ended well", later.Add(time.Minute))),
-			}, plan.PodState{LastWords: "SecretKeyWrong"},
+			}, plan.PodState{TerminationMessage: "SecretKeyWrong"},
 		},
 		"the message of a trial is ignored": {[]corev1.Pod{pod("a", corev1.PodFailed, ended("main", "all is well", later))}, plan.PodState{}},
 		"the message of an analysis is used": {
 			[]corev1.Pod{pod("a", corev1.PodFailed, ended("main", "the store is away", later), func(p *corev1.Pod) {
 				p.Labels = map[string]string{executor.PartLabel: executor.AnalysisPart}
-			})}, plan.PodState{LastWords: "the store is away"},
+			})}, plan.PodState{TerminationMessage: "the store is away"},
 		},
 		"an image that is being pulled is not a problem": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ContainerCreating"))}, plan.PodState{Alive: 1},
@@ -211,7 +211,7 @@ func TestExecutions(t *testing.T) {
 			for _, a := range world.Analyses {
 				analyses = append(analyses, a.Name)
 			}
-			if diff := cmp.Diff([]any{tc.wave, tc.analyses, tc.older}, []any{wave, analyses, world.Older}); diff != "" {
+			if diff := cmp.Diff([]any{tc.wave, tc.analyses, tc.older}, []any{wave, analyses, world.EarlierRunDeleting}); diff != "" {
 				t.Errorf("workflows (-want +got):\n%s", diff)
 			}
 		})

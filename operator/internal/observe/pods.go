@@ -31,8 +31,8 @@ func podState(pods []corev1.Pod) plan.PodState {
 	var said time.Time
 	for i := range pods {
 		pod := &pods[i]
-		if words, at := lastWords(pod); words != "" && !at.Before(said) {
-			out.LastWords, said = words, at
+		if words, at := terminationMessage(pod); words != "" && !at.Before(said) {
+			out.TerminationMessage, said = words, at
 		}
 		if over(pod) {
 			continue

@@ -9,9 +9,9 @@ import (
 	"assay.dev/assay/operator/internal/executor"
 )
 
-// lastWords returns the termination message of a failed pod and when it ended: that of the keeper in the pod of a block, which trials
-// cannot write, and that of the analysis itself.
-func lastWords(pod *corev1.Pod) (words string, at time.Time) {
+// terminationMessage returns the termination message of a failed pod and when it ended: that of the keeper in the pod of a block, which
+// trials cannot write, and that of the analysis itself.
+func terminationMessage(pod *corev1.Pod) (words string, at time.Time) {
 	if pod.Status.Phase != corev1.PodFailed {
 		return "", time.Time{}
 	}

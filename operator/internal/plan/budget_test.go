@@ -23,7 +23,7 @@ func (w *world) step(refused func(Action) bool) {
 		decision.Ending = nil
 	}
 	w.remember(decision)
-	after, again := decision.LookAgain()
+	after, again := decision.RequeueAfter()
 	if !again || after > time.Minute {
 		after = time.Minute
 	}

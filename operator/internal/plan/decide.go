@@ -14,8 +14,8 @@ const Finalizer = "assay.dev/cancel"
 
 // How often to reconcile where no event does.
 const (
-	lookAtPods = 5 * time.Second
-	lookAtWave = 30 * time.Second
+	podsInterval = 5 * time.Second
+	waveInterval = 30 * time.Second
 	// WatchSettles is how long the watch may take to show a write.
 	WatchSettles = 100 * time.Millisecond
 )

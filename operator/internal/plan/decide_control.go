@@ -20,17 +20,17 @@ func (p *planner) control() *Decision {
 	case p.overBudget():
 		return p.stop(p.budgetMessage(), assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+": the attempts so far will be analysed")
 	case Suspended(p.Run) && !p.Wave.Suspended:
-		return &Decision{Action: Suspend{p.Wave.Name}, Reason: assayv1alpha1.ReasonSuspended, Message: suspendedMessage, After: lookAtWave}
+		return &Decision{Action: Suspend{p.Wave.Name}, Reason: assayv1alpha1.ReasonSuspended, Message: suspendedMessage, After: waveInterval}
 	case !Suspended(p.Run) && p.Wave.Suspended && p.suspendedByUs():
 		return &Decision{Action: Resume{p.Wave.Name}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(),
-			After: lookAtWave}
+			After: waveInterval}
 	}
 	return nil
 }
 
 // stop ends the wave that runs. Its analysis still follows.
 func (p *planner) stop(why, reason, message string) *Decision {
-	return &Decision{Action: Stop{Execution: p.Wave.Name, Why: why}, After: lookAtPods, Reason: reason, Message: message}
+	return &Decision{Action: Stop{Execution: p.Wave.Name, Why: why}, After: podsInterval, Reason: reason, Message: message}
 }
 
 const suspendedMessage = "spec.suspend is true: no new block starts; set it to false to go on"

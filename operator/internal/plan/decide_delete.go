@@ -17,7 +17,7 @@ func (p *planner) deletion() *Decision {
 	}
 	stopping := func(action Action) *Decision {
 		return &Decision{
-			Action: action, Reason: assayv1alpha1.ReasonCancelled, After: lookAtPods,
+			Action: action, Reason: assayv1alpha1.ReasonCancelled, After: podsInterval,
 			Message: fmt.Sprintf("the run is being deleted: pods still running: %d", p.Pods.Alive),
 		}
 	}
@@ -80,7 +80,7 @@ func (p *planner) ended() *Decision {
 	case p.working() && p.overBudget():
 		out.Action, out.After = DeleteExecutions{[]string{p.Wave.Name}}, WatchSettles
 	case p.working() && !p.Wave.Stopped && len(p.Pods.Blocks) > 0:
-		out.Action, out.After = Terminate{p.Wave.Name, "the run has ended"}, lookAtPods
+		out.Action, out.After = Terminate{p.Wave.Name, "the run has ended"}, podsInterval
 	}
 	return out
 }

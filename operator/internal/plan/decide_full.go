@@ -13,14 +13,14 @@ func (p *planner) full() *Decision {
 	if most, full := p.settings.Policy.Full(namespace, p.UnderWay); full {
 		return waiting(assayv1alpha1.ReasonWaitingForTurn,
 			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them "+
-				"has ended", namespace, p.UnderWay, most), lookAtQueue)
+				"has ended", namespace, p.UnderWay, most), queueInterval)
 	}
 	switch {
 	case !p.settings.Policy.BoundsStorage(namespace):
 		return nil
 	case p.Stored == nil:
 		return waiting(assayv1alpha1.ReasonLedgerFull, fmt.Sprintf("the size of the ledgers of namespace %s is being computed", namespace),
-			lookAtPods)
+			podsInterval)
 	}
 	full := p.settings.Policy.OverStored(namespace, p.Stored.Bytes, p.Stored.Objects)
 	if full == "" {
@@ -28,5 +28,6 @@ func (p *planner) full() *Decision {
 	}
 	return waiting(assayv1alpha1.ReasonLedgerFull,
 		fmt.Sprintf("%s: this run starts when they hold less. Ask the administrator to raise policy.maxStored or "+
-			"maxObjects, or to remove the ledgers of runs that are no longer needed, runs/%s/NAME/UID/ in the bucket", full, namespace), lookAtWave)
+			"maxObjects, or to remove the ledgers of runs that are no longer needed, runs/%s/NAME/UID/ in the bucket", full, namespace),
+		waveInterval)
 }

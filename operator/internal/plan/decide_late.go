@@ -48,7 +48,7 @@ func (p *planner) writing() *Decision {
 	}
 	reason, why := p.whyStopped()
 	return waiting(reason, fmt.Sprintf("%s: waiting for %s on %s to end, so that all attempts are in the ledger", why,
-		quantity.Count(count, "block"), strings.Join(nodes, ", ")), lookAtPods)
+		quantity.Count(count, "block"), strings.Join(nodes, ", ")), podsInterval)
 }
 
 // overdue reports whether a pod should have ended a while ago.
@@ -58,14 +58,14 @@ func (p *planner) overdue(pod EndingPod) bool { return p.now.Sub(pod.By) >= podP
 func (p *planner) analyseAgain(why string) *Decision {
 	for _, analysis := range p.Analyses {
 		if !analysis.Ended {
-			return waveRuns(fmt.Sprintf("%s analyses wave %d again", p.named(analysis.Name), p.Ledger.Newest.Wave), lookAtWave)
+			return waveRuns(fmt.Sprintf("%s analyses wave %d again", p.named(analysis.Name), p.Ledger.Newest.Wave), waveInterval)
 		}
 	}
 	try := len(p.Analyses) + 1
 	if try > maxAnalyses {
 		return nil
 	}
-	out := waveRuns(fmt.Sprintf("%s; analysing it again, try %d of %d", why, try, maxAnalyses), lookAtWave)
+	out := waveRuns(fmt.Sprintf("%s; analysing it again, try %d of %d", why, try, maxAnalyses), waveInterval)
 	out.Action = Analyze{p.Ledger.Experiment, p.Ledger.Newest.Wave, try}
 	return out
 }

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// lookAtQueue is how often a run that waits reads the queue: no event reports that a run ahead of it left.
-	lookAtQueue = 10 * time.Second
+	// queueInterval is how often a run that waits reads the queue: no event reports that a run ahead of it left.
+	queueInterval = 10 * time.Second
 	// releaseSettles is when to check again whether something still runs on a node that is drained.
 	releaseSettles = time.Second
 	// suspendSettles is how long the engine may take to suspend an execution. A run that is resumed within it keeps its nodes.
@@ -36,7 +36,7 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 		return nil, p.releaseIdle(nil, waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0))
 	}
 	if usable, problem = p.idle(usable); problem != "" {
-		return nil, p.releaseIdle(nil, waiting(assayv1alpha1.ReasonWaitingForNode, problem, lookAtPods))
+		return nil, p.releaseIdle(nil, waiting(assayv1alpha1.ReasonWaitingForNode, problem, podsInterval))
 	}
 	if others := except(usable, avoid); len(others) > 0 {
 		usable = others
@@ -58,7 +58,7 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 		p.place = &Place{Ahead: p.queue().Ahead(me)}
 	}
 	giving := p.releaseIdle(keep, waiting(assayv1alpha1.ReasonReleasingLease, "giving back nodes that the next blocks do not need",
-		lookAtPods))
+		podsInterval))
 	drained := slices.ContainsFunc(p.held(), func(l lease.Lease) bool { return l.Draining && !slices.Contains(keep, l.Node) })
 	if giving.Action != nil || drained || p.working() && len(p.held()) > len(keep) {
 		return nil, giving
@@ -112,7 +112,7 @@ func (p *planner) leasedLanes(nodes []string, placement experiment.Placement) ([
 	for _, name := range nodes {
 		node := p.node(name)
 		if placement.Exclusive == experiment.ExclusiveNode && !lease.Tainted(node.Taints, string(p.Run.UID)) {
-			return nil, waiting(assayv1alpha1.ReasonTakingLease, fmt.Sprintf("node %s is the run's and is being tainted", name), lookAtPods)
+			return nil, waiting(assayv1alpha1.ReasonTakingLease, fmt.Sprintf("node %s is the run's and is being tainted", name), podsInterval)
 		}
 		lanes = append(lanes, design.Lane{Node: name, Token: p.leaseOf(name).Token})
 	}
@@ -135,7 +135,7 @@ func (p *planner) sharedLanes(usable []string, wants int) ([]design.Lane, *Decis
 		lanes = append(lanes, design.Lane{Node: name})
 	}
 	if len(lanes) == 0 {
-		return nil, waiting(assayv1alpha1.ReasonWaitingForNode, "waiting for "+taken, lookAtQueue)
+		return nil, waiting(assayv1alpha1.ReasonWaitingForNode, "waiting for "+taken, queueInterval)
 	}
 	return lanes[:min(len(lanes), wants)], nil
 }
@@ -147,7 +147,7 @@ func (p *planner) takeable(nodes []string) []string {
 
 // waitForLease waits, and reports who holds the nodes, since when, and how many runs are ahead.
 func (p *planner) waitForLease(me lease.Waiter) *Decision {
-	after := lookAtQueue
+	after := queueInterval
 	var parts []string
 	for _, name := range me.Nodes {
 		current := p.leaseOf(name)
@@ -247,7 +247,7 @@ func (p *planner) suspendedForLong() *Decision {
 
 func (p *planner) stopAndPlanAgain(why string) *Decision {
 	return &Decision{
-		Action: Stop{Execution: p.Wave.Name, Why: why, Again: true}, After: lookAtPods,
+		Action: Stop{Execution: p.Wave.Name, Why: why, Again: true}, After: podsInterval,
 		Reason: assayv1alpha1.ReasonWaitingForNode, Message: why + againMessage,
 	}
 }

@@ -314,7 +314,7 @@ func TestDecide_LeaseRenewal(t *testing.T) {
 		"it has expired and has no other holder":         {time.Hour, func(*world) {}, "renew the lease of node-a", 20 * time.Second},
 		"the store is unreachable":                       {30 * time.Second, func(w *world) { w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable} }, "renew the lease of node-a", 10 * time.Second},
 		"another run's lease is not renewed":             {time.Hour, func(w *world) { w.Leases = nil; w.takes("other", "node-b"); w.Wave.Ended = true }, "<nil>", anytime},
-		"a finished run renews until its execution ends": {30 * time.Second, func(w *world) { w.end() }, "renew the lease of node-a", lookAtPods},
+		"a finished run renews until its execution ends": {30 * time.Second, func(w *world) { w.end() }, "renew the lease of node-a", podsInterval},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -325,7 +325,7 @@ func TestDecide_LeaseRenewal(t *testing.T) {
 			if action := fmt.Sprint(got.Action); action != tc.action {
 				t.Errorf("action is %q, want %q", action, tc.action)
 			}
-			if after, again := got.LookAgain(); tc.look != anytime && (after != tc.look || !again) {
+			if after, again := got.RequeueAfter(); tc.look != anytime && (after != tc.look || !again) {
 				t.Errorf("requeued after %s (%v), want %s", after, again, tc.look)
 			}
 		})

@@ -152,7 +152,7 @@ func (p *planner) nodesLost(open map[string]int) *Decision {
 	if period.Over(p.since(assayv1alpha1.GraceForNodes), p.settings.NodeGrace, p.now) {
 		return p.stopAndPlanAgain(why)
 	}
-	out := waiting(assayv1alpha1.ReasonWaitingForNode, why+": waiting for the blocks on the other nodes", lookAtPods)
+	out := waiting(assayv1alpha1.ReasonWaitingForNode, why+": waiting for the blocks on the other nodes", podsInterval)
 	out.Grace = assayv1alpha1.GraceForNodes
 	return out
 }

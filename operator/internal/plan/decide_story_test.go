@@ -471,7 +471,7 @@ func TestDecide_Stories(t *testing.T) {
 			w.happens("the run is created", func() {})
 			w.happens("the keepers fail, and with them the execution", func() {
 				w.Wave.Ended, w.Wave.Message = true, "child 'scan-w000-1' failed"
-				w.Pods.LastWords = "write attempts: SignatureDoesNotMatch; correct the secret key in Secret lab/assay-ledger"
+				w.Pods.TerminationMessage = "write attempts: SignatureDoesNotMatch; correct the secret key in Secret lab/assay-ledger"
 			})
 		},
 		"an execution that a user deletes": func(w *world) {
@@ -509,9 +509,9 @@ func TestDecide_Stories(t *testing.T) {
 			w.after(time.Minute).happens("an hour has passed", func() {})
 		},
 		"a run that follows an earlier run of the same name": func(w *world) {
-			w.Older = true
+			w.EarlierRunDeleting = true
 			w.happens("the run is created", func() {})
-			w.after(time.Second).happens("the earlier run's execution is deleted", func() { w.Older = false })
+			w.after(time.Second).happens("the earlier run's execution is deleted", func() { w.EarlierRunDeleting = false })
 		},
 		"an engine that does not run, and a pod without its Secret": func(w *world) {
 			w.happens("the run is created", func() {})
@@ -536,7 +536,7 @@ func TestDecide_Stories(t *testing.T) {
 				w.Nodes[0].Ready, w.Nodes[0].ReadySince = false, w.now
 			})
 			w.happens("the node is ready", func() { w.ready("node-a", true) })
-			w.after(lookAtPods).happens("the engine has deleted the pod", func() { w.Pods = PodState{} })
+			w.after(podsInterval).happens("the engine has deleted the pod", func() { w.Pods = PodState{} })
 		},
 		"a reboot destroys the sandbox of the analysis' pod while it starts": func(w *world) {
 			w.happens("the run is created", func() {})

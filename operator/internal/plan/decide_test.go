@@ -271,15 +271,15 @@ func TestDecide_RequeueAfter(t *testing.T) {
 		change func(*world)
 		look   time.Duration
 	}{
-		"the node is leased for long":                      {expires(50*time.Second, ""), lookAtQueue},
+		"the node is leased for long":                      {expires(50*time.Second, ""), queueInterval},
 		"its lease expires in three seconds":               {expires(3*time.Second, ""), 3 * time.Second},
-		"its lease expires now, and a pod still runs":      {expires(0, "pod"), lookAtQueue},
-		"its lease expired a minute ago, a pod still runs": {expires(-time.Minute, "pod"), lookAtQueue},
+		"its lease expires now, and a pod still runs":      {expires(0, "pod"), queueInterval},
+		"its lease expired a minute ago, a pod still runs": {expires(-time.Minute, "pod"), queueInterval},
 		"the node was just released, and an older run waits": {func(w *world) {
 			expires(3*time.Second, "")(w)
 			w.setLease(w.Leases[0].Ended(lease.Released, w.now))
 			w.Waiting = []WaitingRun{w.other("older", -time.Hour)}
-		}, lookAtQueue},
+		}, queueInterval},
 		"it holds a node, and plans a wave":       {func(w *world) { w.holds("node-a") }, 0},
 		"it holds none, and the store fails":      {func(w *world) { w.Ledger.Problem = assayv1alpha1.ReasonLedgerUnreachable }, testSettings.LedgerRetry},
 		"it holds none, and waits for a new node": {func(w *world) { w.Nodes = nil }, never},
@@ -288,7 +288,7 @@ func TestDecide_RequeueAfter(t *testing.T) {
 			w.Wave = &Execution{Name: "scan-w000", CreatedAt: w.now}
 			w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
 			w.end()
-		}, lookAtPods},
+		}, podsInterval},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := accepted(t, tc.change)
@@ -296,13 +296,13 @@ func TestDecide_RequeueAfter(t *testing.T) {
 				w.Ledger.Experiment = nil
 			}
 			got := Decide(w.Observed, testSettings, w.now)
-			after, again := got.LookAgain()
+			after, again := got.RequeueAfter()
 			if again != (tc.look != never) || again && after != tc.look {
 				t.Errorf("%v (%s): requeued after %s (%v), want %s", got.Action, got.Message, after, again, tc.look)
 			}
 		})
 	}
-	if after, again := (Decision{Ending: &Ending{}}).LookAgain(); !again || after != 0 {
+	if after, again := (Decision{Ending: &Ending{}}).RequeueAfter(); !again || after != 0 {
 		t.Errorf("a finished run is requeued after %s (%v), want at once, because its time to live begins", after, again)
 	}
 }

@@ -91,7 +91,7 @@ func (p *planner) running() *Decision {
 	}
 	if p.Wave.Deleting {
 		return waiting(assayv1alpha1.ReasonWaveRunning, p.named(p.Wave.Name)+" is being deleted: its unfinished blocks are started again",
-			lookAtPods)
+			podsInterval)
 	}
 	if p.Wave.Stopped {
 		return p.stopping()
@@ -148,7 +148,7 @@ func (p *planner) neverStarting() *Decision {
 	if pod.Block || !slices.ContainsFunc(p.executions(), func(e Execution) bool { return e.Name == pod.Execution && !e.Deleting }) {
 		return nil
 	}
-	out := waiting(assayv1alpha1.ReasonPodNotStarted, why+": the analysis starts again", lookAtPods)
+	out := waiting(assayv1alpha1.ReasonPodNotStarted, why+": the analysis starts again", podsInterval)
 	out.Action = DeleteExecutions{[]string{pod.Execution}}
 	return out
 }
@@ -161,7 +161,7 @@ func (p *planner) analysisLost() *Decision {
 		if pod.Node == "" || !dead || i < 0 || p.writing() != nil {
 			continue
 		}
-		out := waiting(assayv1alpha1.ReasonWaitingForNode, why+", where the analysis ran: it starts again elsewhere", lookAtPods)
+		out := waiting(assayv1alpha1.ReasonWaitingForNode, why+", where the analysis ran: it starts again elsewhere", podsInterval)
 		out.Action = DeleteExecutions{[]string{pod.Execution}}
 		return out
 	}
@@ -187,10 +187,10 @@ func (p *planner) waveMessage() string { return p.named(p.Wave.Name) + " is runn
 
 func (p *planner) stopping() *Decision {
 	if p.Wave.Again != "" && !p.noMore() {
-		return waiting(assayv1alpha1.ReasonWaitingForNode, p.Wave.Again+againMessage, lookAtPods)
+		return waiting(assayv1alpha1.ReasonWaitingForNode, p.Wave.Again+againMessage, podsInterval)
 	}
 	reason, why := p.whyStopped()
-	return waiting(reason, why+": the attempts so far will be analysed", lookAtPods)
+	return waiting(reason, why+": the attempts so far will be analysed", podsInterval)
 }
 
 // whyStopped is why a wave ends before all its blocks have run.
@@ -210,12 +210,12 @@ func (p *planner) whyStopped() (reason, why string) {
 	return assayv1alpha1.ReasonExecutionFailed, p.named(p.Wave.Name) + " ended"
 }
 
-// untilDeadline is when to reconcile a running wave: every lookAtWave, and when the budget ends.
+// untilDeadline is when to reconcile a running wave: every waveInterval, and when the budget ends.
 func (p *planner) untilDeadline() time.Duration {
 	if left, counts := p.budgetLeft(); counts {
-		return min(lookAtWave, left)
+		return min(waveInterval, left)
 	}
-	return lookAtWave
+	return waveInterval
 }
 
 // imageNotPulled waits for an image that cannot be pulled for ImagePullGrace, and then stops the run.
@@ -227,10 +227,10 @@ func (p *planner) imageNotPulled() *Decision {
 	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template or the arm, or make it available to the node",
 		image.Image, image.Message)
 	since := latest(p.since(assayv1alpha1.GraceForImage), image.Scheduled)
-	out := waiting(assayv1alpha1.ReasonImageNotPulled, message, lookAtPods)
+	out := waiting(assayv1alpha1.ReasonImageNotPulled, message, podsInterval)
 	switch left := period.Left(since, p.settings.ImagePullGrace, p.now); {
 	case left > 0:
-		out.After = min(left, lookAtWave)
+		out.After = min(left, waveInterval)
 	case p.Ledger.Done > 0:
 		out.Action = Stop{Execution: p.Wave.Name, Why: message}
 	default:
@@ -261,7 +261,7 @@ func (p *planner) analysisMissing() *Decision {
 	if p.Wave != nil {
 		said = p.quoted(p.Wave.Message)
 	}
-	said += p.lastWords()
+	said += p.terminationMessage()
 	// A wave that lost its nodes before it measured anything is analysed too: the next wave is planned from an analysis.
 	again := (stranded || p.Wave != nil && p.Wave.Again != "") && !p.noMore()
 	if p.Ledger.Done == 0 && !again {
@@ -279,7 +279,7 @@ func (p *planner) analysisMissing() *Decision {
 	}
 	for _, analysis := range p.Analyses {
 		if analysis.Message != "" {
-			said = p.quoted(analysis.Message) + p.lastWords()
+			said = p.quoted(analysis.Message) + p.terminationMessage()
 		}
 	}
 	return failed(assayv1alpha1.ReasonAnalysisFailed,
@@ -296,11 +296,11 @@ func (p *planner) quoted(message string) string {
 	return "; " + p.settings.Engine.Name + " says: " + message
 }
 
-func (p *planner) lastWords() string {
-	if p.Pods.LastWords == "" {
+func (p *planner) terminationMessage() string {
+	if p.Pods.TerminationMessage == "" {
 		return ""
 	}
-	return "; the newest failed pod says: " + p.Pods.LastWords
+	return "; the newest failed pod says: " + p.Pods.TerminationMessage
 }
 
 // start starts the newest wave if it has no execution, and plans the next one otherwise.
@@ -313,9 +313,9 @@ func (p *planner) start() *Decision {
 	if !planned && p.overBudget() {
 		return failed(assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+" before anything was measured")
 	}
-	if p.Older {
+	if p.EarlierRunDeleting {
 		message := "a " + p.settings.Engine.Noun + " of an earlier run with this name is still being deleted"
-		return waiting(assayv1alpha1.ReasonWaitingForNode, message, lookAtPods)
+		return waiting(assayv1alpha1.ReasonWaitingForNode, message, podsInterval)
 	}
 	if Suspended(p.Run) {
 		return p.releaseIdle(nil, waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, 0))
@@ -342,7 +342,7 @@ func (p *planner) start() *Decision {
 	if planned {
 		// The execution of a planned wave may have been deleted, and its pods may not have ended yet.
 		if _, problem := p.idle(nodesOf(lanes)); problem != "" {
-			return waiting(assayv1alpha1.ReasonWaitingForNode, problem, lookAtPods)
+			return waiting(assayv1alpha1.ReasonWaitingForNode, problem, podsInterval)
 		}
 		out.Action, out.After = StartWave{
 			Experiment: p.Ledger.Experiment, Wave: wave, Lanes: lanes, Longest: longer(p.Run.Spec.Budget.WallClock.Duration, podGrace),

@@ -29,8 +29,8 @@ type Decision struct {
 	After time.Duration
 }
 
-// LookAgain returns when to reconcile again even if nothing changed, and whether to.
-func (d Decision) LookAgain() (after time.Duration, again bool) {
+// RequeueAfter returns when to reconcile again even if nothing changed, and whether to.
+func (d Decision) RequeueAfter() (after time.Duration, again bool) {
 	return d.After, d.After > 0 || d.followedAtOnce()
 }
 

@@ -59,7 +59,7 @@ func TestDecide_DrainingLease(t *testing.T) {
 			if action := fmt.Sprint(got.Action); !strings.HasPrefix(action, tc.action) {
 				t.Errorf("action %q (%s), want %q", action, got.Message, tc.action)
 			}
-			if after, again := got.LookAgain(); !again {
+			if after, again := got.RequeueAfter(); !again {
 				t.Errorf("it is not reconciled again, after %s", after)
 			}
 		})

@@ -167,7 +167,7 @@ func (p *planner) releaseIdle(keep []string, meanwhile *Decision) *Decision {
 	case len(idle) > 0:
 		meanwhile.Action, meanwhile.After = releaseStep(idle)
 	case left:
-		meanwhile.After = soonest(meanwhile.After, lookAtPods)
+		meanwhile.After = soonest(meanwhile.After, podsInterval)
 	}
 	return meanwhile
 }

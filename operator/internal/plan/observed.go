@@ -26,10 +26,10 @@ type Observed struct {
 	Wave *Execution
 	// Analyses are the further analyses of the newest wave.
 	Analyses []Execution
-	// Older is true while an execution of an earlier run with the same name is still being deleted.
-	Older bool
-	Pods  PodState
-	Nodes []Node
+	// EarlierRunDeleting is true while an execution of an earlier run with the same name is still being deleted.
+	EarlierRunDeleting bool
+	Pods               PodState
+	Nodes              []Node
 	// Leases are those of all nodes, and Waiting the other runs that wait for one.
 	Leases  []lease.Lease
 	Waiting []WaitingRun
@@ -124,8 +124,8 @@ type PodState struct {
 	Unschedulable string
 	// Starting is the first pod that has a node and whose containers do not run yet; one that cannot any more goes before the others.
 	Starting *StartingPod
-	// LastWords is the termination message of the pod that failed last, such as the name of a Secret that the store refuses.
-	LastWords string
+	// TerminationMessage is the termination message of the pod that failed last, such as the name of a Secret that the store refuses.
+	TerminationMessage string
 }
 
 // ImageProblem is an image that cannot be pulled.

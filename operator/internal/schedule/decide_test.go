@@ -51,7 +51,7 @@ func describe(d Decision) string {
 	if d.Reason != "" {
 		add("%s", d.Reason)
 	}
-	if after, again := d.LookAgain(); again && after > 0 {
+	if after, again := d.RequeueAfter(); again && after > 0 {
 		add("again in %s", after)
 	}
 	return strings.Join(parts, ", ")

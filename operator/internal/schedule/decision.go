@@ -30,8 +30,8 @@ type Decision struct {
 	After time.Duration
 }
 
-// LookAgain returns the requeue interval, and whether to requeue.
-func (d Decision) LookAgain() (after time.Duration, again bool) {
+// RequeueAfter returns the requeue interval, and whether to requeue.
+func (d Decision) RequeueAfter() (after time.Duration, again bool) {
 	return d.After, d.After > 0 || d.decides()
 }
 
