@@ -102,7 +102,7 @@ func TestTransforms_FieldsOfIndexesRemain(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}, Labels: maps.Clone(own)}}
 	pod.Labels[executor.PartLabel] = "block"
 	flow := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(own),
-		Annotations: map[string]string{argo.AgainAnnotation: "1"}}}
+		Annotations: map[string]string{argo.ReplanAnnotation: "1"}}}
 	for _, object := range []client.Object{pod, flow} {
 		if err := slimmed.Slim(object); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestTransforms_FieldsOfIndexesRemain(t *testing.T) {
 			}
 		}
 	}
-	if pod.Labels[executor.PartLabel] != "block" || len(pod.OwnerReferences) != 1 || flow.Annotations[argo.AgainAnnotation] != "1" {
+	if pod.Labels[executor.PartLabel] != "block" || len(pod.OwnerReferences) != 1 || flow.Annotations[argo.ReplanAnnotation] != "1" {
 		t.Errorf("slimmed pod: %+v, slimmed workflow: %+v", pod.ObjectMeta, flow.ObjectMeta)
 	}
 }

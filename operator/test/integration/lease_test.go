@@ -656,7 +656,7 @@ func TestNode_CordonedDuringRunIsReleased(t *testing.T) {
 	w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 	wf, err := w.getWorkflow("scan-w000")
 	w.must(err)
-	if why := wf.Annotations[argo.AgainAnnotation]; !strings.Contains(why, "cordoned with 1 blocks to run") {
+	if why := wf.Annotations[argo.ReplanAnnotation]; !strings.Contains(why, "cordoned with 1 blocks to run") {
 		t.Errorf("the workflow does not say that its blocks are planned again: %q", why)
 	}
 }

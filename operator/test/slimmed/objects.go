@@ -120,7 +120,7 @@ func objects(seed uint64) ([]client.Object, error) {
 			named[executor.WaveLabel] = fmt.Sprint(i)
 		}
 		pod.Labels[executor.PartLabel] = pick(random, "block", executor.AnalysisPart)
-		flow.Annotations[argo.AgainAnnotation] = fmt.Sprint(i)
+		flow.Annotations[argo.ReplanAnnotation] = fmt.Sprint(i)
 		out = append(out, pod, flow)
 	}
 	return out, nil

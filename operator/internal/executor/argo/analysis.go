@@ -22,8 +22,8 @@ const analysisMemory, AnalysisHeap = "512Mi", "320MiB"
 // takes seconds.
 const analysisTakes = time.Hour
 
-// storeAway is the time that one try of the analysis waits for an unreachable store, so that a restart of the store does not use up a try.
-const storeAway = 10 * time.Minute
+// storeRetryPeriod is how long one try of the analysis retries an unreachable store, so that a restart of the store does not use up a try.
+const storeRetryPeriod = 10 * time.Minute
 
 // analysis is the template that judges the ledger. It is the only container with credentials that Assay itself gives out.
 func analysis(config Config, exp *experiment.Experiment, wave int) Template {
@@ -41,7 +41,7 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 			Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 			Command: append([]string{
 				"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write",
-				"--store-away", storeAway.String(), "--last-words", corev1.TerminationMessagePathDefault,
+				"--store-away", storeRetryPeriod.String(), "--last-words", corev1.TerminationMessagePathDefault,
 			}, store.arguments...),
 			Env: append(store.env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: AnalysisHeap}),
 			Resources: stored(corev1.ResourceRequirements{

@@ -206,12 +206,12 @@ func TestOwnAnnotations_ExcludeThoseOfOthers(t *testing.T) {
 		"/runs/"+exp.Run.Namespace+"/"+exp.Run.Name+"/"+exp.Run.UID+"/analysis/002/report.html"; got != want {
 		t.Errorf("report %q, want %q", got, want)
 	}
-	all := map[string]string{AgainAnnotation: "why", "workflows.argoproj.io/pod-name-format": "v2"}
+	all := map[string]string{ReplanAnnotation: "why", "workflows.argoproj.io/pod-name-format": "v2"}
 	for name, text := range built.Annotations {
 		all[name] = text
 	}
 	own := OwnAnnotations(all)
-	if len(own) != len(built.Annotations)+1 || own[AgainAnnotation] != "why" || own[titleAnnotation] == "" {
+	if len(own) != len(built.Annotations)+1 || own[ReplanAnnotation] != "why" || own[titleAnnotation] == "" {
 		t.Errorf("own annotations %v of %v", own, all)
 	}
 	if OwnAnnotations(nil) != nil {

@@ -98,7 +98,7 @@ func (e *Executor) Stop(ctx context.Context, writer executor.Writer, execution e
 			flow.Spec.Shutdown = Stop
 		}
 		if stop.Again != "" {
-			metav1.SetMetaDataAnnotation(&flow.ObjectMeta, AgainAnnotation, stop.Again)
+			metav1.SetMetaDataAnnotation(&flow.ObjectMeta, ReplanAnnotation, stop.Again)
 		}
 	})
 }
@@ -183,7 +183,7 @@ func execution(flow *Workflow) executor.Execution {
 			Seen: flow.Status.Phase != "", Ended: flow.Status.Ended(), Message: flow.Status.Message,
 			Suspended: ptr.Deref(flow.Spec.Suspend, false),
 			Stopped:   flow.Spec.Shutdown != "",
-			Again:     flow.Annotations[AgainAnnotation],
+			Again:     flow.Annotations[ReplanAnnotation],
 			Deleting:  !flow.DeletionTimestamp.IsZero(),
 		},
 		UID: flow.UID, Run: run, Wave: wave,

@@ -3,8 +3,8 @@ package argo
 import "assay.dev/assay/operator/internal/executor"
 
 const (
-	// AgainAnnotation records why a workflow was stopped whose missing blocks are planned again.
-	AgainAnnotation = "assay.dev/planned-again"
+	// ReplanAnnotation records why a workflow was stopped whose missing blocks are planned again.
+	ReplanAnnotation = "assay.dev/planned-again"
 
 	instanceIDLabel = "workflows.argoproj.io/controller-instanceid"
 )
@@ -16,7 +16,7 @@ func OwnLabels(all map[string]string) map[string]string {
 
 // OwnAnnotations returns the annotations that Assay put on a workflow, without those that others add.
 func OwnAnnotations(all map[string]string) map[string]string {
-	if out := executor.Only(all, titleAnnotation, descriptionAnnotation, ReportAnnotation, AgainAnnotation); len(out) > 0 {
+	if out := executor.Only(all, titleAnnotation, descriptionAnnotation, ReportAnnotation, ReplanAnnotation); len(out) > 0 {
 		return out
 	}
 	return nil
