@@ -168,7 +168,7 @@ func (v *view) gates(out *document) {
 	out.table(table)
 	out.line("\nA gate is Go or NoGo only if its whole interval is, at %s confidence. The minimum detectable effect is the "+
 		"smallest relative change that these blocks detect with a probability of 80 %%.", Confidence(v.result.GateConfidence))
-	v.twice(out)
+	v.recomputed(out)
 }
 
 func (v *view) axisValues(parameters map[string]string) []string {

@@ -65,7 +65,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 		}
 		line("warning: %s%s", warning.Text, more)
 	}
-	for _, text := range twiceLines(analyzed) {
+	for _, text := range recomputedLines(analyzed) {
 		line("%s", text)
 	}
 	if analyzed.Unseen != "" && exp.Plan.Search == nil {

@@ -30,8 +30,8 @@ type report struct {
 	PhaseKeys                    []key
 	Axis, Maximized              string
 	Loads, Controls, Screening   summary.Table
-	TwiceSays                    string
-	Twice, ArmNoise              summary.Table
+	RecomputedSummary            string
+	Recomputed, ArmNoise         summary.Table
 	SeriesSays, SeriesNote       string
 	Series                       summary.Table
 	Own                          []summary.OwnTable
@@ -119,7 +119,7 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 	}
 	r.Loads, r.Predicted = summary.Tried(result), summary.Predictions(result)
 	r.Controls, r.Screening, r.ArmNoise = summary.Controls(result), summary.Screening(result), summary.ArmNoise(result)
-	r.TwiceSays, r.Twice = summary.Twice(result)
+	r.RecomputedSummary, r.Recomputed = summary.Recomputed(result)
 	r.SeriesSays, r.Series = summary.Series(result)
 	r.SeriesNote = summary.SeriesNote
 	r.Own = summary.OwnTables(exp, result)

@@ -37,11 +37,11 @@ func TestReport_RejectedTrialsShowBothVerdicts(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			result := &analysis.Analysis{Gates: tc.gates}
-			says, table := Twice(result)
+			says, table := Recomputed(result)
 			if !strings.HasPrefix(says, tc.says) || (tc.says == "") != (says == "") || len(table.Rows) != tc.rows {
 				t.Errorf("says %q with %d rows, want %q with %d", says, len(table.Rows), tc.says, tc.rows)
 			}
-			if lines := strings.Join(twiceLines(result), "\n"); !strings.Contains(lines, tc.line) {
+			if lines := strings.Join(recomputedLines(result), "\n"); !strings.Contains(lines, tc.line) {
 				t.Errorf("the terminal shows %q, want %q", lines, tc.line)
 			}
 		})

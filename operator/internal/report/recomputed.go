@@ -10,9 +10,9 @@ import (
 	"assay.dev/assay/operator/internal/noise"
 )
 
-// Twice summarizes the outcomes of gates recomputed with the trials that noise limits reject, with a row for every gate whose outcome
+// Recomputed summarizes the outcomes of gates with the trials that noise limits reject, and has a row for every gate whose outcome
 // differs. It is empty if no trial was rejected.
-func Twice(result *analysis.Analysis) (says string, table Table) {
+func Recomputed(result *analysis.Analysis) (says string, table Table) {
 	estimate := "estimate" + Interval(result.GateConfidence)
 	table.Header = []string{"gate", "candidate", "point", "without them", estimate, "with them", estimate, "trials rejected"}
 	judged := 0
@@ -57,9 +57,9 @@ func ArmNoise(result *analysis.Analysis) Table {
 	return table
 }
 
-// twice writes the outcomes of gates with and without the rejected trials.
-func (v *view) twice(out *document) {
-	says, table := Twice(v.result)
+// recomputed writes the outcomes of gates with and without the rejected trials.
+func (v *view) recomputed(out *document) {
+	says, table := Recomputed(v.result)
 	if says == "" {
 		return
 	}
@@ -70,9 +70,9 @@ func (v *view) twice(out *document) {
 	}
 }
 
-// twiceLines formats the same for a terminal.
-func twiceLines(result *analysis.Analysis) []string {
-	says, _ := Twice(result)
+// recomputedLines formats the same for a terminal.
+func recomputedLines(result *analysis.Analysis) []string {
+	says, _ := Recomputed(result)
 	if says == "" {
 		return nil
 	}
