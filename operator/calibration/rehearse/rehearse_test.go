@@ -169,7 +169,7 @@ func scheduled(t *testing.T, policy watch.Policy, truth *truth) (alerts []int, c
 			difference, apart, newest := truth.confirm(numbers(due.Old), numbers(due.New))
 			add(night, 2, newest)
 			found := series.Estimate{LogRatio: difference.Y, SE: difference.SE, DF: difference.DF, Blocks: confirmBlocks}
-			measured := map[string]watch.Measurement{key.ID(): {Estimate: found, Apart: apart}}
+			measured := map[string]watch.Measurement{key.ID(): {Estimate: found, WithinSides: apart}}
 			if book, _, err = policy.Judge(&due, measured, "run", book, at); err != nil {
 				t.Fatal(err)
 			}

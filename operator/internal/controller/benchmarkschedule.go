@@ -169,7 +169,7 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 		}
 	}
 	if len(recorded.Alerts) > 0 {
-		if err := r.History.Told(ctx, s, recorded.Alerts); err != nil {
+		if err := r.History.MarkSent(ctx, s, recorded.Alerts); err != nil {
 			return historyError(err)
 		}
 	}

@@ -227,7 +227,7 @@ func (s *nightSeries) read(ctx context.Context, night int) error {
 		return err
 	}
 	kept := archive.Open(store)
-	all, err := kept.Of(ctx, s.name)
+	all, err := kept.OfBenchmark(ctx, s.name)
 	if err != nil {
 		return err
 	}

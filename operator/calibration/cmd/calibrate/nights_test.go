@@ -42,7 +42,7 @@ func pretend(random *rand.Rand, policy watch.Policy) func(context.Context, *nigh
 		if err := kept.Append(ctx, []points.Keyed{{Key: key, Record: tonight}}); err != nil {
 			return nil, err
 		}
-		all, err := kept.Of(ctx, s.name)
+		all, err := kept.OfBenchmark(ctx, s.name)
 		if err != nil {
 			return nil, err
 		}

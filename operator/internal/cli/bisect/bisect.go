@@ -228,7 +228,7 @@ func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.C
 		if b.archive, err = b.history.Open(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
-		all, err := b.archive.Of(ctx, o.series)
+		all, err := b.archive.OfBenchmark(ctx, o.series)
 		if err != nil {
 			return err
 		}

@@ -308,7 +308,7 @@ func readHistory(ctx context.Context, where *Location, names []string) ([]Histor
 	}
 	read := history.All
 	if len(names) > 0 {
-		read = func(ctx context.Context) ([]*series.Series, error) { return history.Of(ctx, names[0]) }
+		read = func(ctx context.Context) ([]*series.Series, error) { return history.OfBenchmark(ctx, names[0]) }
 	}
 	all, err := read(ctx)
 	if err != nil {

@@ -77,7 +77,7 @@ func (h *localSeries) archive() *archive.Archive { return archive.Open(mustOpen(
 // series returns the history of the one metric.
 func (h *localSeries) series() *series.Series {
 	h.t.Helper()
-	all, err := h.archive().Of(h.t.Context(), "echo")
+	all, err := h.archive().OfBenchmark(h.t.Context(), "echo")
 	if err != nil || len(all) != 1 {
 		h.t.Fatalf("%d series, %v", len(all), err)
 	}

@@ -127,7 +127,7 @@ func runSeries(ctx context.Context, connection *genericclioptions.ConfigFlags, f
 
 // measure runs the revision against the anchor and its predecessor, and records the results.
 func (f *seriesRun) measure(ctx context.Context) error {
-	known, err := f.archive.Of(ctx, f.options.name)
+	known, err := f.archive.OfBenchmark(ctx, f.options.name)
 	if err != nil {
 		return fmt.Errorf("read the history: %w; no trials were run", err)
 	}
@@ -292,7 +292,7 @@ func (f *seriesRun) record(ctx context.Context, here *LocalRun, point *points.Ru
 		return err
 	}
 	out := PointRecorded{Series: f.options.name, Sequence: point.Sequence, Revision: f.options.revision, Ledger: point.Ledger}
-	all, err := f.archive.Of(ctx, f.options.name)
+	all, err := f.archive.OfBenchmark(ctx, f.options.name)
 	if err != nil {
 		return f.away(here, err)
 	}
@@ -384,7 +384,7 @@ func (f *seriesRun) printPoint(out *PointRecorded) error {
 
 // confirm runs all confirming runs that are due and prints their outcomes.
 func (f *seriesRun) confirm(ctx context.Context) error {
-	all, err := f.archive.Of(ctx, f.options.name)
+	all, err := f.archive.OfBenchmark(ctx, f.options.name)
 	if err != nil {
 		return fmt.Errorf("read the history: %w; no trials were run", err)
 	}

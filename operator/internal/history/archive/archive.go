@@ -122,8 +122,8 @@ func (a *Archive) Keys(ctx context.Context) ([]series.Key, error) {
 	return out, nil
 }
 
-// Of returns the series of one benchmark.
-func (a *Archive) Of(ctx context.Context, benchmark string) ([]*series.Series, error) {
+// OfBenchmark returns the series of one benchmark.
+func (a *Archive) OfBenchmark(ctx context.Context, benchmark string) ([]*series.Series, error) {
 	return a.series(ctx, func(key series.Key) bool { return key.Benchmark == benchmark })
 }
 
@@ -366,7 +366,7 @@ func (a *Archive) Retain(ctx context.Context, policy series.Retention, now time.
 			if err != nil {
 				return nil, err
 			}
-			stay, gone := policy.Retain(records, now, watch.Default().Rests(key, records, book))
+			stay, gone := policy.Retain(records, now, watch.Default().Referenced(key, records, book))
 			removed = len(gone)
 			return series.Encode(key, stay)
 		}); err != nil {

@@ -217,7 +217,7 @@ func (s *Search) levels(ran *Ran) []locate.Level {
 		if out[i].Failed {
 			continue
 		}
-		level, err := points.Apart(ran.Experiment, ran.Analysis, s.Key, []string{Arm(out[i].Revision)}, measured)
+		level, err := points.DifferenceWithinSide(ran.Experiment, ran.Analysis, s.Key, []string{Arm(out[i].Revision)}, measured)
 		if err != nil {
 			out[i].Failed, out[i].Why = true, err.Error()
 			continue

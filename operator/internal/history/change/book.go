@@ -147,9 +147,9 @@ func (b Book) Pending() []Alert {
 	return out
 }
 
-// Told returns the book with these alerts marked as sent. Callers send idempotently before they store the book, so that no alert is lost
-// on a crash.
-func (b Book) Told(alerts []Alert, at time.Time) Book {
+// MarkSent returns the book with these alerts marked as sent. Callers send idempotently before they store the book, so that no alert is
+// lost on a crash.
+func (b Book) MarkSent(alerts []Alert, at time.Time) Book {
 	out := Book{slices.Clone(b.Changes)}
 	for i := range out.Changes {
 		c := &out.Changes[i]
@@ -163,7 +163,7 @@ func (b Book) Told(alerts []Alert, at time.Time) Book {
 // Alerts returns the due alerts, and the book in which they are marked as sent.
 func (b Book) Alerts(at time.Time) ([]Alert, Book) {
 	due := b.Pending()
-	return due, b.Told(due, at)
+	return due, b.MarkSent(due, at)
 }
 
 // Silence returns an alert if a series has had no point for three times its interval, otherwise nil. A last point in the future, caused by

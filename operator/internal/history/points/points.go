@@ -284,7 +284,7 @@ func Unanswered(found *analysis.Analysis, arm string) string {
 // Difference returns the mean of some arms over the mean of others in the run's blocks, for one series. It fails if the analysis doubts
 // that the arms are comparable, or if the result depends on excluded trials.
 func Difference(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
-	out, err := Apart(exp, found, key, over, under)
+	out, err := DifferenceWithinSide(exp, found, key, over, under)
 	if err != nil {
 		return out, err
 	}
@@ -298,9 +298,10 @@ func quantityOf(key series.Key) contrast.Quantity {
 	return contrast.Quantity{Point: key.Point, Metric: key.Metric, Statistic: experiment.Statistic(key.Statistic)}
 }
 
-// Apart is like Difference, for arms relative to others of their side. It ignores the dependence on excluded trials, because the caller
-// checks that for the deciding difference.
-func Apart(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
+// DifferenceWithinSide is like Difference, for arms relative to others of their side. It ignores the dependence on excluded trials, because
+// the caller checks that for the deciding difference.
+func DifferenceWithinSide(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate,
+	error) {
 	compared, err := contrast.Of(found, exp, quantityOf(key), over, under)
 	compared.SE = min(compared.SE, math.MaxFloat64) // JSON has no infinity; a record with either is unusable.
 	return series.Estimate(compared), err

@@ -132,7 +132,7 @@ func (h *History) Search(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 // standing returns the series of a schedule and the changes of its project.
 func (h *History) standing(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) ([]*series.Series, change.Book, error) {
 	kept := h.archive(s)
-	all, err := kept.Of(ctx, s.Spec.Series)
+	all, err := kept.OfBenchmark(ctx, s.Spec.Series)
 	if err != nil {
 		return nil, change.Book{}, err
 	}

@@ -49,7 +49,7 @@ type History struct {
 // Recorded is the result of recording a finished run.
 type Recorded struct {
 	schedule.Outcome
-	// Alerts to send. They are returned again until Told is called.
+	// Alerts to send. They are returned again until MarkSent is called.
 	Alerts []change.Alert
 }
 
@@ -63,7 +63,7 @@ func (h *History) URL(s *assayv1alpha1.BenchmarkSchedule) string { return h.arch
 // Past returns the state of a schedule's series in the history.
 func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (*schedule.Past, error) {
 	kept := h.archive(s)
-	all, err := kept.Of(ctx, s.Spec.Series)
+	all, err := kept.OfBenchmark(ctx, s.Spec.Series)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 		return Recorded{}, err
 	}
 	kept := h.archive(s)
-	all, err := kept.Of(ctx, s.Spec.Series)
+	all, err := kept.OfBenchmark(ctx, s.Spec.Series)
 	if err != nil {
 		return Recorded{}, err
 	}
@@ -316,9 +316,9 @@ func (h *History) leads(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	return out, err
 }
 
-// Told records that alerts were sent. Record returns them again until then, so that an operator crash loses none.
-func (h *History) Told(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, alerts []change.Alert) error {
-	_, err := h.archive(s).Update(ctx, func(book change.Book) (change.Book, error) { return book.Told(alerts, h.now()), nil })
+// MarkSent records that alerts were sent. Record returns them again until then, so that an operator crash loses none.
+func (h *History) MarkSent(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, alerts []change.Alert) error {
+	_, err := h.archive(s).Update(ctx, func(book change.Book) (change.Book, error) { return book.MarkSent(alerts, h.now()), nil })
 	return err
 }
 
@@ -363,7 +363,7 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	if err != nil {
 		return Recorded{}, err
 	}
-	all, err := kept.Of(ctx, s.Spec.Series)
+	all, err := kept.OfBenchmark(ctx, s.Spec.Series)
 	if err != nil {
 		return Recorded{}, err
 	}

@@ -290,7 +290,7 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	if !reflect.DeepEqual(again.Alerts, got.Alerts) {
 		t.Errorf("the alert was lost: %+v", again)
 	}
-	l.must(l.history.Told(t.Context(), l.schedule, again.Alerts))
+	l.must(l.history.MarkSent(t.Context(), l.schedule, again.Alerts))
 	// An operator that stopped after the alert, before it wrote its status; and later points.
 	if later := l.record(entry, run); len(later.Alerts) != 0 {
 		t.Errorf("repeated alert: %+v", later)

@@ -266,7 +266,7 @@ func BetweenBuilds(points float64, run detect.Spread) float64 {
 // Measurement is the result of a confirming run for a series: the new revisions over the old ones, and the spread within each side.
 type Measurement struct {
 	series.Estimate
-	Apart detect.Spread
+	WithinSides detect.Spread
 }
 
 // Measured returns the results of a confirming run by series ID, given its arms over and under, and the reasons for missing ones.
@@ -285,7 +285,7 @@ func (c *Confirm) Measured(exp *experiment.Experiment, found *analysis.Analysis,
 			var side []detect.Observation
 			for _, arm := range arms {
 				// A single arm has no spread, and if an arm cannot be compared with its side, the spread of that side is unknown.
-				about, err := points.Apart(exp, found, suspected.Key, []string{arm}, arms)
+				about, err := points.DifferenceWithinSide(exp, found, suspected.Key, []string{arm}, arms)
 				if err != nil {
 					side = nil
 					break
@@ -317,7 +317,7 @@ func (p Policy) Judge(c *Confirm, measured map[string]Measurement, who string, b
 			outcome = strongest(outcome, change.Undecided)
 			continue
 		}
-		between := BetweenBuilds(suspected.Between, estimate.Apart)
+		between := BetweenBuilds(suspected.Between, estimate.WithinSides)
 		one := judge.Judge(suspected.Shift, change.Measured{
 			LogRatio: estimate.LogRatio, SE: estimate.SE, DF: estimate.DF, Between: between, Old: len(c.Old), New: len(c.New),
 		}, c.Number)
@@ -353,8 +353,8 @@ func strongest(a, b change.Outcome) change.Outcome {
 	return b
 }
 
-// Rests returns the IDs of the records that the changes of a series refer to: the points on both sides of each.
-func (p Policy) Rests(key series.Key, records []series.Record, book change.Book) map[string]bool {
+// Referenced returns the IDs of the records that the changes of a series refer to: the points on both sides of each.
+func (p Policy) Referenced(key series.Key, records []series.Record, book change.Book) map[string]bool {
 	var measured []series.Record
 	for _, r := range series.Merge(records, nil) {
 		if r.Kind == series.Measured {

@@ -242,7 +242,7 @@ func TestRests_ListsThePointsOfAChange(t *testing.T) {
 	for range 20 {
 		f.add(0.05, fmt.Sprintf("r%d", len(f.records)+1))
 	}
-	rests := f.policy.Rests(key, f.records, f.book)
+	rests := f.policy.Referenced(key, f.records, f.book)
 	for _, id := range []string{"run-015", "run-020", "run-021", "run-026"} {
 		if !rests[id] {
 			t.Errorf("%s is adjacent to the change and is not retained", id)
@@ -327,7 +327,7 @@ func TestMeasured_ExclusionIsJudgedByTheSides(t *testing.T) {
 			}
 			confirm := &Confirm{Series: []Suspected{{Key: key}}}
 			got, err := confirm.Measured(exp, found, over, under)
-			if one, ok := got[key.ID()]; ok != tc.measured || (err == nil) != tc.measured || ok && one.Apart.DF != 2 {
+			if one, ok := got[key.ID()]; ok != tc.measured || (err == nil) != tc.measured || ok && one.WithinSides.DF != 2 {
 				t.Errorf("measured %+v: %v", got, err)
 			}
 		})
