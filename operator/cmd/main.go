@@ -151,7 +151,7 @@ func run(ctx context.Context, options *options) error {
 				if !allowed.BoundsStorage(namespace) {
 					return store.Sizes{}, false
 				}
-				return meter.Of(namespace)
+				return meter.Size(namespace)
 			},
 			Clock: clock.RealClock{},
 		},

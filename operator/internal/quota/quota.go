@@ -41,9 +41,9 @@ func New(store store.Store, now clock.Clock) *Meter {
 	return &Meter{store: store, clock: now, asked: make(chan struct{}, 1), known: map[string]*reading{}}
 }
 
-// Of returns the size of a namespace's ledgers at the last measurement, and false before the first one. A namespace that is queried for the
-// first time is measured soon.
-func (m *Meter) Of(namespace string) (store.Sizes, bool) {
+// Size returns the size of a namespace's ledgers at the last measurement, and false before the first one. A namespace that is queried for
+// the first time is measured soon.
+func (m *Meter) Size(namespace string) (store.Sizes, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	known := m.known[namespace]

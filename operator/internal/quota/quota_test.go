@@ -34,7 +34,7 @@ func TestMeter_QueriesUseTheLastMeasurement(t *testing.T) {
 	refresh := func() time.Duration { return meter.begin(t.Context(), func(sum func()) { sum() }) }
 	of := func(when, namespace string, want store.Sizes, known bool, asked int) {
 		t.Helper()
-		if got, ok := meter.Of(namespace); got != want || ok != known || s.asked != asked {
+		if got, ok := meter.Size(namespace); got != want || ok != known || s.asked != asked {
 			t.Errorf("%s: %+v, known %v, after %d listings; want %+v, %v, %d", when, got, ok, s.asked, want, known, asked)
 		}
 	}
@@ -86,12 +86,12 @@ func TestMeter_SlowNamespaceDelaysNoOther(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- meter.Start(ctx) }()
-	meter.Of("crowd")
+	meter.Size("crowd")
 	if begun := <-store.begun; begun != "runs/crowd/" {
 		t.Fatalf("%s is listed first", begun)
 	}
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if _, known := meter.Of("lab"); known {
+		if _, known := meter.Size("lab"); known {
 			break
 		}
 		if time.Now().After(end) {
