@@ -62,7 +62,7 @@ func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
 		if stopped, err = r.execute(budget, wave, why); err != nil {
 			return findings, stopped, err
 		}
-		if err := r.Executor.Untouched(context.WithoutCancel(ctx), r.Store); err != nil {
+		if err := r.Executor.CheckUnaltered(context.WithoutCancel(ctx), r.Store); err != nil {
 			return findings, stopped, err
 		}
 		found, err := ledgers.AnalyzeInto(context.WithoutCancel(ctx), r.Store, wave.Wave, r.Store)

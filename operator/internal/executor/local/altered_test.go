@@ -24,7 +24,7 @@ echo '{"done":true}' >&3
 `
 
 // Trials run as the same user and can write to the ledger, so that modifications are detected instead of prevented.
-func TestUntouched_ModifiedFilesAreAnError(t *testing.T) {
+func TestCheckUnaltered_ModifiedFilesAreAnError(t *testing.T) {
 	key := ledger.AttemptKey("w000-b0000", "here", "w000-b0000-s00000")
 	cases := map[string]struct {
 		attack func(t *testing.T, file string)
@@ -80,11 +80,11 @@ func TestUntouched_ModifiedFilesAreAnError(t *testing.T) {
 			tc.attack(t, file)
 			store, err := store.Open(context.Background(), store.FolderURL(folder), store.Options{})
 			must(t, err)
-			err = executor.Untouched(context.Background(), store)
+			err = executor.CheckUnaltered(context.Background(), store)
 			switch {
 			case tc.want == "" && err != nil:
 				t.Error(err)
-			case tc.want != "" && (!errors.Is(err, ErrTouched) || !strings.Contains(err.Error(), tc.want)):
+			case tc.want != "" && (!errors.Is(err, ErrAltered) || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
@@ -133,7 +133,7 @@ func TestRun_ModifiedProgramEndsTheRun(t *testing.T) {
 			switch {
 			case tc.want == "" && (err != nil || done != 2):
 				t.Errorf("%d blocks, %v", done, err)
-			case tc.want != "" && (!errors.Is(err, ErrTouched) || !strings.Contains(err.Error(), tc.want) || done != 1):
+			case tc.want != "" && (!errors.Is(err, ErrAltered) || !strings.Contains(err.Error(), tc.want) || done != 1):
 				t.Errorf("%d blocks, %v, want %q", done, err, tc.want)
 			}
 		})

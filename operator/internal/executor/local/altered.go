@@ -16,9 +16,9 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// ErrTouched means that plans, attempts or programs were modified during the run. Trials on this machine run as the user who started the
+// ErrAltered means that plans, attempts or programs were modified during the run. Trials on this machine run as the user who started the
 // run, and can write to its ledger.
-var ErrTouched = errors.New("files of the run were modified by another process")
+var ErrAltered = errors.New("files of the run were modified by another process")
 
 // samePrograms returns an error if an executed file has changed since before the first trial. It checks between blocks; the runner checks
 // between the trials of a block.
@@ -35,7 +35,7 @@ func (e *Executor) samePrograms(wave *record.Wave) error {
 		sum := fileSum(path)
 		if before, known := e.programs[path]; known && before != sum {
 			return fmt.Errorf("%w: program %s had sha256 %s before the first trial and has %s now; make it read-only for the user of the run",
-				ErrTouched, path, before, sum)
+				ErrAltered, path, before, sum)
 		}
 		e.programs[path] = sum
 	}
@@ -57,55 +57,55 @@ func fileSum(path string) string {
 }
 
 // changedPlans returns a description of each plan that differs from the written one.
-func (e *Executor) changedPlans(ctx context.Context, store store.Store) (touched []string) {
+func (e *Executor) changedPlans(ctx context.Context, store store.Store) (altered []string) {
 	for _, key := range slices.Sorted(maps.Keys(e.plans)) {
 		raw, err := store.Get(ctx, key)
 		if got := record.SHA256(raw); err != nil || got != e.plans[key] {
-			touched = append(touched, fmt.Sprintf("%s was written with sha256 %s and has %s now", key, e.plans[key], got))
+			altered = append(altered, fmt.Sprintf("%s was written with sha256 %s and has %s now", key, e.plans[key], got))
 		}
 	}
-	return touched
+	return altered
 }
 
-// Untouched compares the attempts in the ledger and their plans with those that were written, and returns ErrTouched with the keys that
-// were changed, deleted or added.
-func (e *Executor) Untouched(ctx context.Context, store store.Store) error {
+// CheckUnaltered compares the attempts in the ledger and their plans with those that were written, and returns ErrAltered with the keys
+// that were changed, deleted or added.
+func (e *Executor) CheckUnaltered(ctx context.Context, store store.Store) error {
 	keys, err := store.List(ctx, ledger.AttemptsPrefix)
 	if err != nil {
 		return err
 	}
-	touched := e.changedPlans(ctx, store)
+	altered := e.changedPlans(ctx, store)
 	for _, key := range keys {
 		want, kept := e.sums[key]
 		if !kept {
-			touched = append(touched, key+" was added")
+			altered = append(altered, key+" was added")
 			continue
 		}
 		raw, err := store.Get(ctx, key)
 		if got := record.SHA256(raw); err != nil || got != want {
-			touched = append(touched, fmt.Sprintf("%s was written with sha256 %s and has %s now", key, want, got))
+			altered = append(altered, fmt.Sprintf("%s was written with sha256 %s and has %s now", key, want, got))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.sums)) {
 		if _, there := slices.BinarySearch(keys, key); !there {
-			touched = append(touched, key+" was deleted")
+			altered = append(altered, key+" was deleted")
 		}
 	}
-	return e.report(touched)
+	return e.report(altered)
 }
 
-// report returns ErrTouched with the first modified objects, or nil without any.
-func (e *Executor) report(touched []string) error {
-	if len(touched) == 0 {
+// report returns ErrAltered with the first modified objects, or nil without any.
+func (e *Executor) report(altered []string) error {
+	if len(altered) == 0 {
 		return nil
 	}
 	const shown = 5
 	more := ""
-	if len(touched) > shown {
-		more = fmt.Sprintf("; and %d more", len(touched)-shown)
-		touched = touched[:shown]
+	if len(altered) > shown {
+		more = fmt.Sprintf("; and %d more", len(altered)-shown)
+		altered = altered[:shown]
 	}
 	return fmt.Errorf("%w, so that they are not analysed: %s%s; a trial or another process of a user with write access to %s did this",
-		ErrTouched,
-		strings.Join(touched, "; "), more, e.Folder)
+		ErrAltered,
+		strings.Join(altered, "; "), more, e.Folder)
 }
