@@ -70,7 +70,7 @@ func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 	if mine.Point < 0 || mine.Point != theirs.Point || mine.Metric != theirs.Metric || mine.Statistic != theirs.Statistic {
 		return false
 	}
-	if d.Chosen.Apart != "" || placed(d, mine.Point, mine.Arm, theirs.Arm, 1) != "" ||
+	if d.Chosen.Separated != "" || placed(d, mine.Point, mine.Arm, theirs.Arm, 1) != "" ||
 		lostDifferently(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm, 1) != "" ||
 		unlike(d, mine.Point, mine.Arm, theirs.Arm, 1) != "" ||
 		madeDifferently(d, mine.Metric, mine.Statistic, mine.Point, mine.Arm, theirs.Arm) != "" {

@@ -40,9 +40,9 @@ var caps = []doubt{
 	{analysis.CapControlMissing, ofControl(missing, "so an effect other than the change cannot be excluded"), exceptNoGo,
 		ofControls(missing)},
 	{analysis.CapBaselineIncomplete, brokenBaseline, always, (*doubts).ofCompleting},
-	{analysis.CapApart, apart, always, ofRun(func(d *estimate.Data) string { return d.Chosen.Apart })},
+	{analysis.CapSeparated, separated, always, ofRun(func(d *estimate.Data) string { return d.Chosen.Separated })},
 	ofPairs(analysis.CapMeasuredUnlike, unlike),
-	{analysis.CapMadeUnlike, madeUnlike, always, (*doubts).ofMadeUnlike},
+	{analysis.CapOtherComposition, otherComposition, always, (*doubts).ofOtherComposition},
 	{analysis.CapSamples, unpromised, exceptNoGo, unasked("it concerns levels, and arms are compared by ratios")},
 	{analysis.CapOutvoted, outvoted, ofDecisions, unasked("it concerns percentiles, which have no value per block")},
 	{analysis.CapPartlyRead, partlyRead, always, (*doubts).ofPartlyRead},
@@ -146,12 +146,12 @@ func copiedTrials(d *estimate.Data, _ *judgement, _ *analysis.GateResult) string
 	return d.Chosen.Copied
 }
 
-// apart doubts relative gates when the trials of a block did not run under the same conditions.
-func apart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+// separated doubts relative gates when the trials of a block did not run under the same conditions.
+func separated(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	if !gate.Op.Relative() {
 		return ""
 	}
-	return d.Chosen.Apart
+	return d.Chosen.Separated
 }
 
 // missingWave names a part of the evidence that is missing or altered, because complete evidence may lead to another verdict.

@@ -162,7 +162,7 @@ func (f *doubts) ofLosses(as analysis.CapReason) {
 	})
 }
 
-func (f *doubts) ofMadeUnlike(as analysis.CapReason) {
+func (f *doubts) ofOtherComposition(as analysis.CapReason) {
 	var arms []int
 	for arm := range f.d.Exp.Arms {
 		arms = append(arms, arm)

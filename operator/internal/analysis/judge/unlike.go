@@ -16,7 +16,7 @@ import (
 )
 
 // Arms are comparable if their trials were measured alike. Conditions that are constant within a block are compared trial by trial
-// (see apart). Conditions that are read for every trial, such as whether its CPUs were exclusive, may change by accident, so the check
+// (see separated). Conditions that are read for every trial, such as whether its CPUs were exclusive, may change by accident, so the check
 // is whether they differ between arms by more than chance explains.
 
 // unlike describes a difference in the conditions of two arms that may change from trial to trial, at a point or over all points. The
@@ -59,9 +59,9 @@ func unlikeAt(d *estimate.Data, where string, place int, among []int, mine, thei
 // Programs, and not machines or accidents, choose the composition of a figure. So all trials of a gate must have the same composition,
 // and the number of samples decides nothing.
 
-// madeUnlike doubts gates on figures with different compositions: one value here and samples there, or other numbers of samples. An
+// otherComposition doubts gates on figures with different compositions: one value here and samples there, or other numbers of samples. An
 // extreme of more samples is more extreme, so a ratio of two extremes needs equally many.
-func madeUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+func otherComposition(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	return madeDifferently(d, gate.Metric, gate.Statistic, pointOf(d, gate), gateArms(d, gate)...)
 }
 
@@ -83,7 +83,7 @@ func madeDifferently(d *estimate.Data, metric string, statistic experiment.Stati
 }
 
 // unpromised doubts a Go on a level of an arm whose trials do not have as many samples as their parameter fixes, because the missing
-// samples may be those that miss the bound. For a ratio, madeUnlike ensures the same for the other arm.
+// samples may be those that miss the bound. For a ratio, otherComposition ensures the same for the other arm.
 func unpromised(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	metric := d.Exp.Metric(gate.Metric)
 	if gate.Op.Relative() || metric == nil || metric.SamplesFrom == "" {

@@ -12,9 +12,9 @@ import (
 // Trials of a block are compared as neighbours: one ran after the other on one machine. If attempts report something else, an effect of
 // the time or the machine may look like an effect of the arm.
 
-// findApart describes the first block whose measured trials did not run in the order of their slots, or under conditions that are constant
-// within a block and differ between them; empty if there is no such block. The attempts are in the order of their trials.
-func findApart(measured []*record.Attempt) string {
+// findSeparated describes the first block whose measured trials did not run in the order of their slots, or under conditions that are
+// constant within a block and differ between them; empty if there is no such block. The attempts are in the order of their trials.
+func findSeparated(measured []*record.Attempt) string {
 	blocks := map[string][]*record.Attempt{}
 	for _, attempt := range measured {
 		blocks[attempt.Block] = append(blocks[attempt.Block], attempt)

@@ -66,7 +66,7 @@ func describe(s *Selection) string {
 			line("%s %s", name, strings.Join(list, ", "))
 		}
 	}
-	for _, text := range []string{s.Apart, s.Copied, s.OtherKeys} {
+	for _, text := range []string{s.Separated, s.Copied, s.OtherKeys} {
 		if text != "" {
 			line("%s", text)
 		}

@@ -53,8 +53,8 @@ type Integrity struct {
 	Gaps []string
 	// Altered are the keys of objects that an earlier analysis read and that are missing or changed now.
 	Altered []string
-	// Apart describes trials of one block that did not run next to each other; empty if all did.
-	Apart string
+	// Separated describes trials of one block that did not run next to each other; empty if all did.
+	Separated string
 	// Copied describes a trial that is a copy of a trial of another block; empty without one.
 	Copied string
 }
@@ -113,7 +113,7 @@ func Select(exp *experiment.Experiment, evidence record.Evidence, wave int) *Sel
 		Admission: admission,
 		Integrity: Integrity{
 			Gaps:    slices.Concat(gaps, blocks.gaps, warmups.gaps, reported.findUnassigned(fates)),
-			Altered: alteredObjects(evidence.Sealed, sums), Apart: findApart(usable.admitted), Copied: findCopy(quiet.admitted),
+			Altered: alteredObjects(evidence.Sealed, sums), Separated: findSeparated(usable.admitted), Copied: findCopy(quiet.admitted),
 		},
 		Environments: environments,
 		Arms: Arms{
