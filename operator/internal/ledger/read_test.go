@@ -339,8 +339,8 @@ func (o *outages) Get(ctx context.Context, key string) ([]byte, error) {
 // retrier returns a Retrier on the simulated clock, which each pause advances.
 func (o *outages) retrier(budget time.Duration) *store.Retrier {
 	return &store.Retrier{
-		Away:  budget,
-		Pause: func(int) time.Duration { return time.Minute },
+		Budget: budget,
+		Pause:  func(int) time.Duration { return time.Minute },
 		Now: func() time.Time {
 			o.mutex.Lock()
 			defer o.mutex.Unlock()
