@@ -31,6 +31,8 @@ type Question struct {
 	CPUs         int
 	Budget       time.Duration
 	OnViolation  assayv1alpha1.ViolationPolicy
+	// Variables of the environment of all commands, as of --env.
+	Variables []Variable
 }
 
 // Image stands for the image that a run on this machine does not have. The API wants one.
@@ -108,6 +110,7 @@ func (q *Question) BenchmarkRun() (*assayv1alpha1.BenchmarkRun, error) {
 		spec.Template.Parameters = append(spec.Template.Parameters,
 			assayv1alpha1.Parameter{Name: "criterionHome", Default: &folder, Argument: "None", Env: "CRITERION_HOME"})
 	}
+	spec.Template.Parameters = append(spec.Template.Parameters, q.variables()...)
 	for i, name := range q.Names {
 		spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: name, Baseline: i == 0, Parameters: values[i]})
 	}

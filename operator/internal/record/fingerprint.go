@@ -10,9 +10,8 @@ var (
 		"transparentHugepages", "turbo", "virtualMachine", "vulnerabilities",
 	}
 	SoftKeys = []string{
-		"bandwidthProbeBytes", "bootId", "hostname", "hugepagesTotal", "image", "imageFilesDigest", "kernelVersion", "layoutPadBytes",
-		"loadAverage1",
-		"memoryAvailableBytes", "nodeName", "nullProgram", "pressureOf", "programDigest", "roleCpus", "runnerVersion", "swapTotalBytes",
-		"swapUsedBytes", "uptimeSeconds",
+		"bandwidthProbeBytes", "bootId", "hostname", "hugepagesTotal", "image", "imageFilesDigest", "inheritedEnvironment",
+		"kernelVersion", "layoutPadBytes", "loadAverage1", "memoryAvailableBytes", "nodeName", "nullProgram", "pressureOf",
+		"programDigest", "roleCpus", "runnerVersion", "swapTotalBytes", "swapUsedBytes", "uptimeSeconds",
 	}
 )

@@ -71,10 +71,18 @@ type Workload struct {
 	LayoutSeed     *int64 `json:"layoutSeed,omitempty"`
 	ParityRequired bool   `json:"parityRequired,omitempty"`
 	// Prepares reports whether prepared files are available to later trials of their arm.
-	Prepares       bool    `json:"prepares,omitempty"`
-	TimeoutSeconds float64 `json:"timeoutSeconds"`
+	Prepares bool `json:"prepares,omitempty"`
+	// Inherited are the variables of the runner's own environment that trials get; nil for none.
+	Inherited      *Inherited `json:"inherited,omitempty"`
+	TimeoutSeconds float64    `json:"timeoutSeconds"`
 	// Roles are the processes of a trial, the one with the result last; none if a trial is one process.
 	Roles []Role `json:"roles,omitempty"`
+}
+
+// Inherited names variables that trials inherit. Attempts have a digest of all their values, and the values of the recorded ones.
+type Inherited struct {
+	Names    []string `json:"names"`
+	Recorded []string `json:"recorded"`
 }
 
 // Point is one combination of sweep-axis values.

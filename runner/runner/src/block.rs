@@ -10,6 +10,7 @@ use assay_schema::attempt::{Environment, Noise, NoiseWindow, Outcome, Resources}
 use assay_schema::result::Scalar;
 use clap::Args;
 
+use crate::caller::Caller;
 use crate::canary::{Canaries, Canary};
 use crate::cgroup::Cgroups;
 use crate::counters::Counters;
@@ -139,6 +140,7 @@ struct Block<'a> {
     rooms: Rooms,
     images: Images,
     programs: Programs,
+    caller: Caller,
     /// Earlier counter readings, oldest first.
     history: VecDeque<Counters>,
     record: Record,
@@ -177,8 +179,10 @@ impl<'a> Block<'a> {
         let moment = Moment::new(probe::full(&host, &cgroups));
         let grant = Grant::read(&host, &cgroups);
         let node = plan.lease.as_ref().map(|lease| lease.node.clone());
-        let environment =
+        let caller = Caller::read(plan.inherited.as_ref());
+        let mut environment =
             environment::read(&host, &cgroups, allowed.as_ref(), Planned { image: plan.image.clone(), node });
+        environment.soft.extend(caller.keys());
         let isolation = grant.before(allowed.clone());
         let last_level_cache =
             environment::last_level_cache(&host, allowed.as_ref().and_then(CpuSet::first).unwrap_or(0));
@@ -196,6 +200,7 @@ impl<'a> Block<'a> {
             rooms: Rooms::new(record.folder(), plan.prepares),
             images: Images::read(&plan.images),
             programs: Programs::default(),
+            caller,
             cgroups,
             host,
             record,
@@ -256,6 +261,7 @@ impl<'a> Block<'a> {
                 before = self.moment.window(self.canary(trial));
             }
         }
+        let inherited: Vec<Vec<u8>> = self.caller.besides(&env).collect();
         let events_before = Events::read(&self.cgroups);
         let allowed_before = CpuSet::allowed();
         let counters_before = self.counters(allowed_before.as_ref());
@@ -264,6 +270,7 @@ impl<'a> Block<'a> {
                 program: &staged.program,
                 argv: &staged.argv,
                 env: &env,
+                inherited: &inherited,
                 stdout_is_result: self.plan.output.is_stdout(),
                 folder: place.folder(),
                 timeout: self.plan.timeout,
@@ -310,7 +317,7 @@ impl<'a> Block<'a> {
             staged.as_ref().ok().filter(|staged| !staged.seats.is_empty()).map(|staged| {
                 roles::record(&self.plan.roles, &staged.seats, &staged.digests, &ended.services, succeeded)
             });
-        let mut attempt = Attempt {
+        let attempt = Attempt {
             started_at: time(ended.started_at),
             duration_seconds: ended.duration.as_secs_f64(),
             outcome: verdict.outcome,
@@ -329,6 +336,7 @@ impl<'a> Block<'a> {
             roles,
             ..attempt
         };
+        let mut attempt = self.caller.hide(attempt);
         if let Some(problem) = record::too_large(&attempt) {
             let outcome = if cause.is_some() { Outcome::Failed } else { Outcome::Malformed };
             let problem = cause.map_or(problem.clone(), |cause| format!("{cause}: {problem}"));
@@ -340,7 +348,7 @@ impl<'a> Block<'a> {
         }
         self.record.write(&attempt, &self.launcher.signals)?;
         self.tally.add(start.elapsed().saturating_sub(ended.duration), attempt.outcome);
-        progress(trial, &attempt, &ended, &verdict);
+        progress(trial, &attempt, &ended);
         Ok(())
     }
 
@@ -513,9 +521,9 @@ fn word(outcome: Outcome) -> &'static str {
 }
 
 /// Logs one line per trial.
-fn progress(trial: &Trial, attempt: &Attempt, ended: &Ended, verdict: &Verdict) {
+fn progress(trial: &Trial, attempt: &Attempt, ended: &Ended) {
     let (block, slot) = trial.id.rsplit_once('-').unwrap_or(("", &trial.id));
-    let message = verdict.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
+    let message = attempt.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
     let left = match ended.left_behind {
         n if n > 0 && attempt.outcome != Outcome::TimedOut => {
             format!(" (killed {n} processes of the trial that were still running)")

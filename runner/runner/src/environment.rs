@@ -64,6 +64,8 @@ pub(crate) const LAYOUT_PAD_BYTES: &str = "layoutPadBytes";
 /// The soft key of the executed copy, in attempts of the null arm.
 pub(crate) const NULL_PROGRAM: &str = "nullProgram";
 
+/// The soft key of the digest of the variables that trials inherit.
+pub(crate) const INHERITED_ENVIRONMENT: &str = "inheritedEnvironment";
 /// The soft key of the executed file's digest.
 pub(crate) const PROGRAM_DIGEST: &str = "programDigest";
 /// The soft key of the digest of all files copied from an arm's image.
@@ -381,7 +383,10 @@ mod tests {
         assert_eq!(keys(&found.hard), listed["hard"]);
         let mut soft = keys(&found.soft);
         // Keys that a trial adds.
-        soft.extend([LAYOUT_PAD_BYTES, NULL_PROGRAM, PROGRAM_DIGEST, IMAGE_FILES_DIGEST, ROLE_CPUS].map(str::to_owned));
+        soft.extend(
+            [LAYOUT_PAD_BYTES, INHERITED_ENVIRONMENT, NULL_PROGRAM, PROGRAM_DIGEST, IMAGE_FILES_DIGEST, ROLE_CPUS]
+                .map(str::to_owned),
+        );
         assert_eq!(soft, listed["soft"]);
     }
 

@@ -19,13 +19,21 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Finds the program, searching the PATH of `env` if the name has no slash. `argv` is passed unchanged.
-    pub(crate) fn find(program: &str, argv: &[String], env: &BTreeMap<String, String>) -> io::Result<Self> {
+    /// Finds the program, searching the PATH of `env` if the name has no slash. `argv` is passed unchanged. `inherited` are
+    /// further variables.
+    pub(crate) fn find(
+        program: &str,
+        argv: &[String],
+        env: &BTreeMap<String, String>,
+        inherited: &[Vec<u8>],
+    ) -> io::Result<Self> {
         let path = env.get("PATH").map_or("", String::as_str);
         Ok(Self {
             path: CString::new(resolve(program, path)?)?,
-            argv: Strings::new(argv.iter().cloned())?,
-            env: Strings::new(env.iter().map(|(name, value)| format!("{name}={value}")))?,
+            argv: Strings::new(argv.iter().cloned().map(String::into_bytes))?,
+            env: Strings::new(
+                env.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).chain(inherited.iter().cloned()),
+            )?,
         })
     }
 
@@ -48,7 +56,7 @@ struct Strings {
 }
 
 impl Strings {
-    fn new(strings: impl Iterator<Item = String>) -> io::Result<Self> {
+    fn new(strings: impl Iterator<Item = Vec<u8>>) -> io::Result<Self> {
         let owned = strings.map(CString::new).collect::<Result<Vec<_>, _>>()?;
         let addresses = owned.iter().map(|string| string.as_ptr().expose_provenance()).chain([0]).collect();
         Ok(Self { addresses, _owned: owned })

@@ -37,8 +37,10 @@ pub(crate) struct Launch<'a> {
     /// The program to execute, which may differ from the name in its arguments.
     pub(crate) program: &'a str,
     pub(crate) argv: &'a [String],
-    /// The complete environment.
+    /// The environment, without inherited variables.
     pub(crate) env: &'a BTreeMap<String, String>,
+    /// Further variables, as `NAME=value`.
+    pub(crate) inherited: &'a [Vec<u8>],
     /// If set, standard output is the result; otherwise it is captured with standard error.
     pub(crate) stdout_is_result: bool,
     /// Working directory; absent: the runner's.
@@ -84,7 +86,7 @@ impl Launcher {
     fn supervise(&self, launch: &Launch<'_>) -> Result<Option<Ended>> {
         let (stderr, stderr_writer) = io::pipe().context("cannot make a pipe")?;
         let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;
-        let mut prepared = match Program::find(launch.program, launch.argv, launch.env) {
+        let mut prepared = match Program::find(launch.program, launch.argv, launch.env, launch.inherited) {
             Ok(program) => Prepared::new(program, launch.cpus)?,
             Err(error) => return Ok(Some(Ended::never_ran(cannot_start(launch.program, &error)))),
         };
@@ -92,7 +94,7 @@ impl Launcher {
             prepared.command.current_dir(folder);
         }
         let (mut company, mut deaths) = (Company::default(), Deaths::default());
-        match company.start(&self.signals, launch.services, launch.env, &mut deaths)? {
+        match company.start(&self.signals, launch.services, (launch.env, launch.inherited), &mut deaths)? {
             Start::Ready => {}
             Start::NotStarted(how) => return self.dismiss(company, how, deaths),
             Start::Failed(reason) => return self.dismiss(company, How::Deserted(reason), deaths),

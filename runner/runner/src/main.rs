@@ -2,6 +2,7 @@
 
 mod bench;
 mod block;
+mod caller;
 mod canary;
 mod capture;
 mod cgroup;

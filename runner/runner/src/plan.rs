@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use assay_schema::names;
 use assay_schema::roles::{Image, ReadyOn, Role, RoleCommand};
-use assay_schema::wave::{Block, Lease, Requirements, Run, Wave};
+use assay_schema::wave::{Block, Inherited, Lease, Requirements, Run, Wave};
 
 use crate::output::Output;
 
@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) layout_seed: Option<u64>,
     /// Whether prepared data is retained for later trials of the arm.
     pub(crate) prepares: bool,
+    /// Variables of the runner's own environment that trials inherit.
+    pub(crate) inherited: Option<Inherited>,
     pub(crate) required: Requirements,
     /// The processes of a trial, the one with the result last; empty for a single process.
     pub(crate) roles: Vec<Role>,
@@ -114,6 +116,7 @@ impl Plan {
             timeout: timeout.min(LONGEST_TIMEOUT),
             layout_seed: wave.workload.layout_seed,
             prepares: wave.workload.prepares.unwrap_or(false),
+            inherited: wave.workload.inherited,
             required: wave.environment.unwrap_or_default(),
             roles: wave.workload.roles.unwrap_or_default(),
             images: wave.images.unwrap_or_default(),

@@ -196,7 +196,7 @@ impl<'a> Company<'a> {
         &mut self,
         signals: &Signals,
         services: &'a [Service<'a>],
-        env: &BTreeMap<String, String>,
+        env: (&BTreeMap<String, String>, &[Vec<u8>]),
         deaths: &mut Deaths,
     ) -> Result<Start> {
         for service in services {
@@ -316,13 +316,13 @@ impl<'a> Company<'a> {
 
 impl<'a> Member<'a> {
     /// Launches a service; the inner error is a launch failure of the program.
-    fn launch(service: &'a Service<'a>, env: &BTreeMap<String, String>) -> Result<Result<Self, How>> {
+    fn launch(service: &'a Service<'a>, env: (&BTreeMap<String, String>, &[Vec<u8>])) -> Result<Result<Self, How>> {
         if let Some((ReadyOn::File, file)) = service.waits_for()
             && let Err(reason) = words::clear_output(Path::new(file))
         {
             return Ok(Err(reason.into()));
         }
-        let program = match Program::find(&service.program, &service.argv, env) {
+        let program = match Program::find(&service.program, &service.argv, env.0, env.1) {
             Ok(program) => program,
             Err(error) => return Ok(Err(process::cannot_start(&service.program, &error))),
         };

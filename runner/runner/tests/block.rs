@@ -40,6 +40,7 @@ fn main() {
         a_failing_trial_does_not_stop_the_block,
         arguments_and_environment_arrive_verbatim,
         the_environment_is_clean,
+        inherited_variables_reach_trials_and_only_listed_values_attempts,
         files_of_one_arm_are_invisible_to_another,
         prepared_data_is_retained_by_arm,
         a_hanging_trial_is_killed_with_its_descendants,
@@ -366,6 +367,29 @@ fn two_arms(command: &str) -> Bench {
         .with("/cells/1/arm", json!(1))
         .with("/blocks/0/warmup", json!([1, 0]))
         .with("/blocks/0/order", json!([1, 0, 0, 1]))
+}
+
+fn inherited_variables_reach_trials_and_only_listed_values_attempts() {
+    let inherited =
+        json!({"names": ["OMP_NUM_THREADS", "TOKEN", "OWN", "ABSENT"], "recorded": ["OMP_NUM_THREADS", "ABSENT"]});
+    let bench = Bench::new(&[&["reveal", "OMP_NUM_THREADS", "TOKEN", "OWN", "OTHER"]])
+        .with("/workload/inherited", inherited)
+        .with("/cells/0/env", json!({"OWN": "of the cell"}));
+    let mut command = bench.command(&[]);
+    command.env("OMP_NUM_THREADS", "3").env("TOKEN", "a-secret").env("OWN", "of the caller").env("OTHER", "not-listed");
+    let output = command.output().expect("the runner starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let attempts = bench.attempts();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+    let tail = attempts[0].stderr_tail.as_deref().expect("what it printed");
+    assert_eq!(tail, "OMP_NUM_THREADS=3\nTOKEN=[TOKEN]\nOWN=of the cell\nOTHER=\n");
+    let soft = &attempts[0].environment.soft;
+    assert_eq!(soft["env.OMP_NUM_THREADS"], "3".into());
+    assert!(soft.contains_key("inheritedEnvironment") && !soft.contains_key("env.TOKEN"), "{soft:?}");
+    for file in fs::read_dir(bench.path("out")).expect("the folder").flatten() {
+        let text = fs::read_to_string(file.path()).expect("readable");
+        assert!(!text.contains("a-secret") && !text.contains("of the caller"), "{text}");
+    }
 }
 
 fn files_of_one_arm_are_invisible_to_another() {

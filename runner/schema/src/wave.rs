@@ -63,8 +63,19 @@ records! {
         pub layout_seed: Option<u64>,
         /// If set, data prepared by trials is retained for later trials of the same arm in the block.
         pub prepares: Option<bool>,
+        /// Variables of the runner's own environment that trials get; absent: none.
+        pub inherited: Option<Inherited>,
         /// The processes of a trial in start order; absent: one process.
         pub roles: Option<Vec<Role>>,
+    }
+
+    /// Variables that trials inherit.
+    #[derive(Default)]
+    pub struct Inherited {
+        /// The variables' names.
+        pub names: Vec<String>,
+        /// Those whose values attempts have.
+        pub recorded: Vec<String>,
     }
 
     /// Preconditions of a block.
@@ -175,6 +186,7 @@ impl Check for Wave {
         check::length("workload.image", self.workload.image.as_deref().unwrap_or(""), 0, 512)?;
         check::record("workload.output", &self.workload.output)?;
         check::positive("workload.timeoutSeconds", self.workload.timeout_seconds)?;
+        check::record("workload.inherited", self.workload.inherited.as_ref())?;
         check::list("workload.roles", self.workload.roles.as_deref().unwrap_or_default(), 0, MOST_ROLES)?;
 
         check::record("environment", self.environment.as_ref())?;
@@ -209,6 +221,20 @@ impl Check for Requirements {
         for (key, value) in require {
             check::length("require", key, 1, 63)?;
             check::length(&format!("require.{key}"), value, 0, 512)?;
+        }
+        Ok(())
+    }
+}
+
+impl Check for Inherited {
+    fn check(&self) -> Result<(), Violation> {
+        check::count("names", self.names.len(), 0, 4096)?;
+        check::count("recorded", self.recorded.len(), 0, 64)?;
+        for (i, name) in self.names.iter().enumerate() {
+            check::length(&format!("names[{i}]"), name, 1, 1024)?;
+        }
+        for (i, name) in self.recorded.iter().enumerate() {
+            check::length(&format!("recorded[{i}]"), name, 1, 128)?;
         }
         Ok(())
     }

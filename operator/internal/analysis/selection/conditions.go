@@ -42,8 +42,8 @@ const (
 var conditions = slices.Concat(
 	[]condition{{"lease", func(a *record.Attempt) any { return known(a.Lease) }, ofPlace}},
 	keys(ofPlace, "environment.soft", soft, "bootId", "hostname", "nodeName"),
-	keys(ofBlock, "environment.soft", soft, "bandwidthProbeBytes", "hugepagesTotal", "kernelVersion", "pressureOf", "runnerVersion",
-		"swapTotalBytes"),
+	keys(ofBlock, "environment.soft", soft, "bandwidthProbeBytes", "hugepagesTotal", "inheritedEnvironment", "kernelVersion", "pressureOf",
+		"runnerVersion", "swapTotalBytes"),
 	keys(ofBlock, "environment.hard", hard, record.HardKeys...),
 	[]condition{
 		// A ledger of another runner may have further keys.

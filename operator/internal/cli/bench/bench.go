@@ -22,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/cli/runs"
 	"assay.dev/assay/operator/internal/executor/local"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/suggest"
@@ -33,7 +34,8 @@ type benchOptions struct {
 	benchmarks                 []string
 	baseline, format, noise    string
 	save                       string
-	shell                      bool
+	shell, cleanEnv            bool
+	variables                  []string
 	budget                     time.Duration
 	blocks, warmup, cpus       int
 	figures                    bench.Figures
@@ -50,6 +52,9 @@ func NewBenchCommand() *cobra.Command {
 			"--save writes the BenchmarkRun.\n\n" +
 			"A command is split into words like in a shell, and started without a shell. One block runs first to estimate the number of " +
 			"blocks within --budget.\n\n" +
+			"Commands inherit the environment of this shell. The ledger has the names of its variables, a digest, and the values of a few that " +
+			"set how programs run, such as OMP_NUM_THREADS, GOGC and LC_ALL; no other value. --env sets and records a variable, and " +
+			"--clean-env starts the commands without the others.\n\n" +
 			"--format selects the output format of programs that report metrics. Test binaries of Go, Criterion, Google Benchmark, " +
 			"divan and Catch2 without arguments are started with the arguments that run their benchmarks; --benchmark selects one.\n\n" +
 			"A command that fails when it is tried is an error; with --require its failure is judged.\n\n" +
@@ -57,7 +62,8 @@ func NewBenchCommand() *cobra.Command {
 		Example: "  assay bench 'gzip -6 -c numbers.txt' 'gzip -9 -c numbers.txt'\n  assay bench --shell 'sort a | uniq' 'sort -u a'\n" +
 			"  assay bench ./old ./new --require 'wallTime<=0.9x' --require 'peakMemory<=1.05x'\n" +
 			"  assay bench --format Go --baseline ./old.test --candidate ./new.test --benchmark BenchmarkEncode\n" +
-			"  assay bench ./old ./new --save run.yaml",
+			"  assay bench ./old ./new --save run.yaml\n" +
+			"  assay bench --clean-env --env OMP_NUM_THREADS=4 ./old ./new",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return options.run(cmd.Context(), args, form, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -90,6 +96,10 @@ func NewBenchCommand() *cobra.Command {
 	flags.BoolVar(&options.figures.HigherIsBetter, "higher-is-better", false, "with --format: higher values of the metric are better")
 	flags.StringVar(&options.figures.Path, "figures", "",
 		"with --format: output file of the commands (default: standard output)")
+	flags.StringArrayVar(&options.variables, "env", nil,
+		"variable of the environment of all commands, NAME=VALUE, which is recorded; may be repeated")
+	flags.BoolVar(&options.cleanEnv, "clean-env", false, "start commands with PATH, HOME, TMPDIR and --env alone, as runs from a file do "+
+		"(default: also the variables of this shell)")
 	flags.StringVar(&options.save, "save", "", "output file for the BenchmarkRun")
 	flags.StringVar(&options.Out, "out", "", "folder for the ledger (default: assay-ledger/bench-TIME)")
 	flags.StringArrayVar(&options.BinDirs, "bin-dir", nil, "folder with assay-runner; may be repeated (default: the folder of assay)")
@@ -100,6 +110,13 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	question, err := o.question(args)
 	if err != nil {
 		return cli.UsageError(err)
+	}
+	if !o.cleanEnv {
+		var rest []string
+		if o.Inherited, rest = local.Inherit(os.Environ()); len(rest) > 0 {
+			fmt.Fprintf(stderr, "warning: the commands do not inherit %d variables, the first %q: a name is text of at most 1,024 bytes\n",
+				len(rest), rest[0])
+		}
 	}
 	here, err := o.prepare(question, stderr)
 	if err != nil {
@@ -133,6 +150,10 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 		if err := cli.CreateFile(o.save, raw, stderr); err != nil {
 			return err
 		}
+		if o.Inherited != nil && len(o.Inherited.Recorded) > 0 {
+			fmt.Fprintf(stderr, "note: a run from a file has a clean environment; %s of this shell is not in it (see --env)\n",
+				strings.Join(o.Inherited.Recorded, ", "))
+		}
 	}
 	var log strings.Builder
 	here.Executor.Log = &log
@@ -142,7 +163,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, log.String())
 	}
-	err = here.PrintResult(result, form, sentences(here, result), stdout)
+	err = here.PrintResult(result, form, sentences(here, result)+o.environment(), stdout)
 	if len(o.require) == 0 {
 		return err
 	}
@@ -182,6 +203,9 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 	question := &bench.Question{
 		Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup,
 		CPUs: o.cpus, Budget: o.budget, OnViolation: policy,
+	}
+	if question.Variables, err = bench.ParseVariables(o.variables); err != nil {
+		return nil, err
 	}
 	if question.Figures.Format, err = bench.ParseFormat(o.format); err != nil {
 		return nil, err
@@ -282,6 +306,22 @@ func tryOut(ctx context.Context, here *runs.LocalRun, question *bench.Question) 
 			strings.ToLower(string(attempt.Outcome)), text))
 	}
 	return took, nil
+}
+
+// environment describes the environment that the commands had.
+func (o *benchOptions) environment() string {
+	if o.Inherited == nil {
+		return ""
+	}
+	var with []string
+	for _, name := range o.Inherited.Recorded {
+		with = append(with, name+"="+os.Getenv(name))
+	}
+	text := fmt.Sprintf("The commands inherited %s of this shell", quantity.Count(len(o.Inherited.Names), "variable"))
+	if len(with) > 0 {
+		text += ", with " + strings.Join(with, ", ")
+	}
+	return text + "; --clean-env leaves them out.\n"
 }
 
 // sentences formats the answer for each candidate.

@@ -31,6 +31,9 @@ type LocalRun struct {
 	// AfterBlock is called after each block. If nil, a line is written to the log of the executor.
 	AfterBlock func(ctx context.Context, done, total int, remaining time.Duration)
 
+	// inherited are the variables that trials inherit; nil for none.
+	inherited *record.Inherited
+
 	// Store is nil before the first wave.
 	Store  store.Store
 	course *design.Course
@@ -108,7 +111,7 @@ func (r *LocalRun) Pilot(ctx context.Context, blocks int) (result *ledgers.Analy
 	defer func() { _ = os.RemoveAll(folder) }()
 	executor := *r.Executor
 	executor.Folder, executor.Name, executor.Log = folder, "pilot", io.Discard
-	pilot := &LocalRun{Experiment: r.Experiment, programs: r.programs, Executor: &executor}
+	pilot := &LocalRun{Experiment: r.Experiment, programs: r.programs, Executor: &executor, inherited: r.inherited}
 	first := design.Begin(r.Experiment)
 	step := first.Next()
 	step.Blocks = blocks
@@ -134,6 +137,7 @@ func (r *LocalRun) writeWave(ctx context.Context, laid *record.Wave) (*record.Wa
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
+	wave.Workload.Inherited = r.inherited
 	if r.Store == nil {
 		if r.Store, err = startLedger(ctx, r.Executor, r.Experiment); err != nil {
 			return nil, err

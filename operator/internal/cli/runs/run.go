@@ -34,6 +34,8 @@ type LocalOptions struct {
 	Arms      []string
 	Out       string
 	Pin       bool
+	// Inherited are the variables of this process's environment that trials get; nil gives them the variables of the run only.
+	Inherited *record.Inherited
 }
 
 // NewRunCommand returns the command assay run.
@@ -193,7 +195,7 @@ func PrepareLocal(question *RunFile, options LocalOptions, log io.Writer) (*Loca
 		cpus = int(frozen.Plan.Placement.CPUs)
 	}
 	return &LocalRun{
-		Experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms},
+		Experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms}, inherited: options.Inherited,
 		Executor: &local.Executor{Runner: runner, Folder: folder, Name: "local-" + frozen.Run.UID[:8], CPUs: cpus, Log: log},
 	}, nil
 }
