@@ -178,16 +178,17 @@ const (
 	LayoutFixed Layout = "Fixed"
 )
 
-// Order is how the arms of a point follow each other inside a block.
+// Order is how the visits of the arms of a point follow each other inside a block. A visit is three consecutive trials of one arm, of which
+// the first, which follows another arm, does not count.
 // +kubebuilder:validation:Enum=ABBA;Random;Sequential
 type Order string
 
 // Orders.
 const (
-	// OrderABBA runs the arms forwards, then backwards, so that a linear drift inside the block cancels. The arm that goes
-	// first rotates from block to block.
+	// OrderABBA draws an order of the arms for every two blocks of a node and runs it forwards in the one and backwards in the
+	// other, so that every arm is before each other one in half of the blocks.
 	OrderABBA Order = "ABBA"
-	// OrderRandom shuffles the arms of every point in every block, from the seed.
+	// OrderRandom draws an order of the arms for every point of every block, from the seed.
 	OrderRandom Order = "Random"
 	// OrderSequential always runs the arms in the order they are written. It confounds drift with the arms; use it only to
 	// show that.

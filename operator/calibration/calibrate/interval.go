@@ -43,15 +43,15 @@ func shareOf[T any](all []T, holds func(T) bool) Share {
 }
 
 // student returns the mean of some values and the half width of Student's 95 % interval (1908, Biometrika 6:1).
-func student(values []float64) (mean, half float64) {
+func student(values []float64, terms int) (mean, half float64) {
 	mean, deviation := stat.MeanStdDev(values, nil)
-	n := float64(len(values))
-	return mean, stats.StudentQuantile(0.975, n-1) * deviation / math.Sqrt(n)
+	n, df := float64(len(values)), float64(len(values)-1-terms)
+	return mean, stats.StudentQuantile(0.975, df) * deviation * math.Sqrt((n-1)/df/n)
 }
 
 // RatioFigure returns the geometric mean of ratios, given as logarithms, with its 95 % interval.
 func RatioFigure(name, unit string, logs []float64) Figure {
-	mean, half := student(logs)
+	mean, half := student(logs, 0)
 	return Figure{Figure: name, Value: math.Exp(mean), Unit: unit, Low: math.Exp(mean - half), High: math.Exp(mean + half), Samples: len(logs)}
 }
 

@@ -123,7 +123,7 @@ func conclude(result *analysis.Analysis, truth float64, blocks int) Tally {
 			if *ratio.Estimate.Low <= math.Exp(truth) && math.Exp(truth) <= *ratio.Estimate.High {
 				out.Covered = 1
 			}
-			if plainlyCovers(ratio.PerBlock, truth) {
+			if plainlyCovers(ratio.PerBlock, ratio.Terms, truth) {
 				out.PlainCovered = 1
 			}
 		}
@@ -133,11 +133,11 @@ func conclude(result *analysis.Analysis, truth float64, blocks int) Tally {
 
 // plainlyCovers reports whether Student's 95 % interval of the blocks' ratios contains the truth, a logarithm. The analysis only widens
 // this interval.
-func plainlyCovers(perBlock map[string]float64, truth float64) bool {
+func plainlyCovers(perBlock map[string]float64, terms int, truth float64) bool {
 	var logarithms []float64
 	for _, block := range slices.Sorted(maps.Keys(perBlock)) {
 		logarithms = append(logarithms, math.Log(perBlock[block]))
 	}
-	mean, half := student(logarithms)
+	mean, half := student(logarithms, terms)
 	return math.Abs(mean-truth) <= half
 }

@@ -197,7 +197,10 @@ func TestFigures_TakeTheWorstScenario(t *testing.T) {
 func TestFigures_NamesAreKnownBeforeTheSimulation(t *testing.T) {
 	var tallies []Tally
 	for _, s := range slices.Concat(fixture.Scenarios(), fixture.BuildScenarios()) {
-		tallies = append(tallies, Tally{Scenario: s, Runs: 1, Intervals: 1}, Tally{Scenario: s, Effect: powerEffect, Runs: 1, Intervals: 1})
+		tallies = append(tallies, Tally{Scenario: s, Runs: 1, Intervals: 1})
+		for _, effect := range []float64{0.02, 0.05} {
+			tallies = append(tallies, Tally{Scenario: s, Effect: effect, Runs: 1, Intervals: 1})
+		}
 	}
 	var names []string
 	for _, f := range Figures(tallies) {

@@ -35,17 +35,30 @@ const (
 // rates lists the figures whose value is the highest rate of wrong verdicts among their scenarios.
 var rates = []string{
 	fixture.AutocorrFigure, fixture.RareSlowFigure, fixture.NodeLevelsFigure, fixture.LayoutFigure, fixture.GatesFigure,
+	fixture.CarryOverFigure,
 }
 
 // SimulatedFigures lists the names of all possible results of Figures.
 var SimulatedFigures = append([]string{
 	"verdict.aa.false_rate", "verdict.power.effect2pct", "verdict.coverage.95", "verdict.coverage.95.highest", fixture.ClockFigure,
+	CarryOverCoverageFigure, fixture.CarryOverPowerFigure, fixture.StartPowerFigure,
 }, rates...)
 
 // MaxFalseRate is the target for wrong verdicts.
 const MaxFalseRate = 0.01
 
-const powerScenario, powerEffect = "quiet", 0.02
+// CarryOverCoverageFigure is the lowest coverage of 95 % intervals under carry-over.
+const CarryOverCoverageFigure = "verdict.carryover.coverage95"
+
+// powers are the figures of correct verdicts, with their scenario and effect.
+var powers = []struct {
+	figure, scenario string
+	effect           float64
+}{
+	{"verdict.power.effect2pct", "quiet", 0.02},
+	{fixture.CarryOverPowerFigure, "carryover-power", 0.05},
+	{fixture.StartPowerFigure, "start-3", 0.02},
+}
 
 // targets contains the lower and upper limit of each figure.
 var targets = map[string]struct{ low, high float64 }{
@@ -59,6 +72,10 @@ var targets = map[string]struct{ low, high float64 }{
 	"verdict.coverage.95":         {0.93, 0.97},
 	"verdict.coverage.95.highest": {0.93, 0.97},
 	"verdict.power.effect2pct":    {0.90, 1},
+	fixture.CarryOverFigure:       {0, MaxFalseRate},
+	CarryOverCoverageFigure:       {0.93, 1},
+	fixture.CarryOverPowerFigure:  {0.80, 1},
+	fixture.StartPowerFigure:      {0.93, 1},
 	RealPowerFigure:               {0.90, 1},
 	UsedShareFigure:               {0.90, 1},
 	"verdict.neighbour.flagged":   {0.95, 1},
@@ -87,9 +104,11 @@ func Figures(tallies []Tally) []Figure {
 	if worst, ok := worstFalse(tallies, ""); ok {
 		out = append(out, worst.Figure("verdict.aa.false_rate"))
 	}
-	for _, t := range tallies {
-		if t.Scenario.Name == powerScenario && t.Effect == powerEffect {
-			out = append(out, NewShare(t.Right, t.Runs).Figure("verdict.power.effect2pct"))
+	for _, power := range powers {
+		for _, t := range tallies {
+			if t.Scenario.Name == power.scenario && t.Effect == power.effect {
+				out = append(out, NewShare(t.Right, t.Runs).Figure(power.figure))
+			}
 		}
 	}
 	if rows := coverage(tallies, ""); len(rows) > 0 {
@@ -102,8 +121,10 @@ func Figures(tallies []Tally) []Figure {
 		}
 	}
 	// Intervals limited by a clock's resolution are as wide as its step, so only the lowest coverage is meaningful.
-	if rows := coverage(tallies, fixture.ClockFigure); len(rows) > 0 {
-		out = append(out, slices.MinFunc(rows, byCoverage).coverageFigure(fixture.ClockFigure, len(rows)))
+	for _, lowest := range [][2]string{{fixture.ClockFigure, fixture.ClockFigure}, {fixture.CarryOverFigure, CarryOverCoverageFigure}} {
+		if rows := coverage(tallies, lowest[0]); len(rows) > 0 {
+			out = append(out, slices.MinFunc(rows, byCoverage).coverageFigure(lowest[1], len(rows)))
+		}
 	}
 	return out
 }

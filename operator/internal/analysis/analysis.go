@@ -153,6 +153,8 @@ type Analysis struct {
 	Ratios    []RatioResult      `json:"ratios"`
 	Phases    []PhaseResult      `json:"phases,omitempty"`
 	Predicted []PredictionResult `json:"predicted,omitempty"`
+	// CarryOver is the effect of every arm on the trials of other arms that follow it.
+	CarryOver []CarryOverResult `json:"carryOver,omitempty"`
 	// Layout describes the effect size below which layout effects are not excluded.
 	Layout   string      `json:"layout,omitempty"`
 	Trials   Trials      `json:"trials"`
@@ -278,6 +280,8 @@ const (
 	CapRejectionDecides   CapReason = "rejection-decides"
 	CapSequential         CapReason = "sequential-order"
 	CapOnePlace           CapReason = "one-place"
+	CapNoVisits           CapReason = "no-visits"
+	CapCarryOver          CapReason = "carry-over"
 	CapDependent          CapReason = "dependent-percentile"
 	CapCorrelation        CapReason = "correlation"
 	CapFewBlocks          CapReason = "few-blocks"
@@ -332,8 +336,20 @@ type ClockResolution struct {
 	Bucket bool `json:"bucket,omitempty"`
 }
 
+// CarryOverResult is the effect of an arm on the next trial at a point: the figure of other arms after it, over the figure of the same arms
+// after themselves. Its interval has the gates' confidence.
+type CarryOverResult struct {
+	Point     string               `json:"point"`
+	Arm       string               `json:"arm"`
+	Metric    string               `json:"metric"`
+	Statistic experiment.Statistic `json:"statistic"`
+	Estimate  Estimate             `json:"estimate"`
+}
+
 // RatioResult compares a candidate with the baseline at one point: candidate over baseline.
 type RatioResult struct {
+	// Terms are the parameters fitted to the blocks beside their mean, and removed from PerBlock: the effect of the place.
+	Terms     int                  `json:"terms,omitempty"`
 	Point     string               `json:"point"`
 	Candidate string               `json:"candidate"`
 	Metric    string               `json:"metric"`

@@ -55,7 +55,7 @@ func TestBuildWave_BuildsAlternate(t *testing.T) {
 			ran := map[string]int{}
 			began := map[string]map[string]bool{}
 			for _, block := range wave.Blocks {
-				if len(block.Order) != 2*exp.CellsPerBlock() {
+				if len(block.Order) != experiment.VisitTrials*exp.CellsPerBlock() {
 					t.Fatalf("block %s has %d trials for %d cells", block.ID, len(block.Order), exp.CellsPerBlock())
 				}
 				builds := map[string]string{}
@@ -280,7 +280,7 @@ func TestBuildStep_ConfirmingBlocksCountSeparately(t *testing.T) {
 }
 
 func TestNext_BudgetCountsOneBuildPerBlock(t *testing.T) {
-	exp := withBuilds(t, 12, 12, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Budget.Trials = 12 * 2 * 2 * 2 })
+	exp := withBuilds(t, 12, 12, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Budget.Trials = 12 * 2 * 2 * experiment.VisitTrials })
 	if step := Begin(exp).Next(); step.Blocks != 12 {
 		t.Errorf("step %+v, want 12 blocks", step)
 	}

@@ -23,7 +23,7 @@ func wavesOf(blocks ...int) []record.Wave {
 			wave.Purpose, n = record.Confirm, -n
 		}
 		for range n {
-			wave.Blocks = append(wave.Blocks, record.Block{ID: record.BlockName(i, number), Order: make([]int, 4)})
+			wave.Blocks = append(wave.Blocks, record.Block{ID: record.BlockName(i, number), Order: make([]int, 6)})
 			number++
 		}
 		out = append(out, wave)
@@ -42,7 +42,7 @@ func TestNext_Steps(t *testing.T) {
 	exact := func(s *experiment.Plan) { fixed(s); s.Design.Blocks.Max = s.Design.Blocks.Min }
 	unretried := func(s *experiment.Plan) { exact(s); noRetry(s) }
 	unrepeated := func(s *experiment.Plan) { confirm(s); noRetry(s) }
-	spent := func(s *experiment.Plan) { confirm(s); s.Budget.Trials = 4 * 10 }
+	spent := func(s *experiment.Plan) { confirm(s); s.Budget.Trials = 6 * 10 }
 	budget := func(trials int) func(*experiment.Plan) {
 		return func(s *experiment.Plan) { both(s); s.Budget.Trials = trials }
 	}
@@ -94,13 +94,13 @@ func TestNext_Steps(t *testing.T) {
 		"once":                                                 {confirm, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 10, ConfirmValid: 6}, "done"},
 		"lost confirming blocks are replaced":                  {confirm, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 10, ConfirmValid: 4, ConfirmLost: 2}, "confirm 2 avoiding node-a"},
 		"those that stay lost are named":                       {unrepeated, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 10, ConfirmValid: 4, ConfirmLost: 2}, "done avoiding node-a: 2 blocks lost to noise or infrastructure, and retry.limit of 0"},
-		"without room in the budget it stays unconfirmed":      {spent, wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10}, "done avoiding node-a: budget.trials of 40 allows no further block"},
+		"without room in the budget it stays unconfirmed":      {spent, wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10}, "done avoiding node-a: budget.trials of 60 allows no further block"},
 		"while it is confirmed the screening rests":            {both, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 9, Lost: 1, HalfWidth: width(0.02), ConfirmValid: 6}, "done"},
 		"the unmet width of the screening is reported":         {both, wavesOf(10, 20, -6), Findings{Screened: experiment.VerdictGo, Valid: 30, HalfWidth: width(0.02), ConfirmValid: 6}, "done: the widest interval is ±2 %"},
-		"the budget keeps room for the confirmation":           {budget(4 * 20), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "screen 4"},
-		"replacements keep room for it too":                    {budget(4 * 17), wavesOf(10), Findings{Valid: 7, Lost: 3}, "screen 1: in place of 3 blocks"},
-		"and when that is all it keeps, the screening ends":    {budget(4 * 16), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "done: the widest interval is ±10 % and design.stop asks for ±1 % and budget.trials of 64 allows no further block"},
-		"a verdict is confirmed with the reserved blocks":      {budget(4 * 16), wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10, HalfWidth: width(0.1)}, "confirm 6"},
+		"the budget keeps room for the confirmation":           {budget(6 * 20), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "screen 4"},
+		"replacements keep room for it too":                    {budget(6 * 17), wavesOf(10), Findings{Valid: 7, Lost: 3}, "screen 1: in place of 3 blocks"},
+		"and when that is all it keeps, the screening ends":    {budget(6 * 16), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "done: the widest interval is ±10 % and design.stop asks for ±1 % and budget.trials of 96 allows no further block"},
+		"a verdict is confirmed with the reserved blocks":      {budget(6 * 16), wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10, HalfWidth: width(0.1)}, "confirm 6"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,8 @@ func TestBuildStep_SearchWaveHasLoadsOfEveryArm(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s, %d warm-ups", text, len(block.Warmup)))
 	}
-	want := []string{"w004-b0012: B8 B8 A2 A2, 2 warm-ups", "w004-b0013: B8 B8 A2 A2, 2 warm-ups", "w004-b0014: A2 A2, 1 warm-ups"}
+	want := []string{"w004-b0012: B8 B8 B8 A2 A2 A2, 2 warm-ups", "w004-b0013: B8 B8 B8 A2 A2 A2, 2 warm-ups",
+		"w004-b0014: A2 A2 A2, 1 warm-ups"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -177,7 +178,7 @@ func TestBuildStep_SearchWaveHasLoadsOfEveryArm(t *testing.T) {
 	if !step.Done || step.Why != "budget.trials of 6 allows no further block" {
 		t.Errorf("a budget that holds no block: %s", describeStep(step))
 	}
-	exp.Plan.Budget.Trials = 3 * 7 * 2 * 2
+	exp.Plan.Budget.Trials = 4 * 7 * 2 * 2
 	if step = Begin(exp).Next(); step.Blocks != 2 {
 		t.Errorf("a budget of two blocks: %s", describeStep(step))
 	}

@@ -1,8 +1,10 @@
 package design
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -54,7 +56,7 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 			ID:     record.BlockName(number, index),
 			Lease:  LaneOf(i, lanes).lease(),
 			Warmup: warmups(exp, part),
-			Order:  order(exp, cells, part, index, turn(i)),
+			Order:  order(exp, points, cells, part, index, turn(i)),
 		})
 	}
 	raw, err := json.Marshal(wave)
@@ -67,9 +69,9 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 	return wave, nil
 }
 
-// turns returns for the i-th block of a wave how many blocks its node has started before, so that on every node every arm goes first
-// equally often. A count over all nodes would let two alternating nodes each start with the same arm, and the cost of going first would
-// look like a difference between nodes. Nodes start one arm apart.
+// turns returns for the i-th block of a wave how many blocks its node has started before, so that every node runs its orders forwards and
+// backwards equally often. A count over all nodes would let two alternating nodes each run one direction, and the effect of the place would
+// look like a difference between nodes. Nodes start one turn apart.
 func turns(earlier map[string]int, lanes []Lane, firstBlock int) func(i int) int {
 	if len(lanes) == 1 && len(earlier) <= 1 {
 		return func(i int) int { return firstBlock + i }
@@ -138,45 +140,51 @@ func warmups(exp *experiment.Experiment, part []int) []int {
 	return out
 }
 
-// order lays out the measured slots of a block: points in an order shuffled for this block, and inside each point the arms
-// in the order the design asks for. The arms of a point stay together, so that they share the machine's state of that minute.
-func order(exp *experiment.Experiment, cells []record.Cell, part []int, block, turn int) []int {
+// order lays out the measured slots of a block: points in an order shuffled for this block, and inside each point a visit to every arm,
+// that is experiment.VisitTrials consecutive trials. The visits of a point stay together, so that they share the machine's state.
+func order(exp *experiment.Experiment, points []record.Point, cells []record.Cell, part []int, block, turn int) []int {
 	random := rand.New(rand.NewPCG(uint64(exp.Plan.Design.Seed), uint64(block)))
-	var points [][]int
+	var groups [][]int
 	for i, cell := range part {
 		if i == 0 || cells[cell].Point != cells[part[i-1]].Point {
-			points = append(points, nil)
+			groups = append(groups, nil)
 		}
-		points[len(points)-1] = append(points[len(points)-1], cell)
+		groups[len(groups)-1] = append(groups[len(groups)-1], cell)
 	}
 	if exp.Plan.Design.Order != experiment.OrderSequential {
-		random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+		random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 	}
 	out := []int{}
-	for _, arms := range points {
-		for _, arm := range armOrder(exp.Plan.Design.Order, len(arms), turn, random) {
-			out = append(out, arms[arm])
+	for _, group := range groups {
+		arms := armOrder(exp, points[cells[group[0]].Point].Key, turn, random)
+		slices.SortStableFunc(group, func(a, b int) int { return cmp.Compare(arms[cells[a].Arm], arms[cells[b].Arm]) })
+		for _, cell := range group {
+			out = append(out, slices.Repeat([]int{cell}, experiment.VisitTrials)...)
 		}
 	}
 	return out
 }
 
-func armOrder(order experiment.Order, arms, turn int, random *rand.Rand) []int {
-	if order == experiment.OrderRandom {
-		return random.Perm(arms)
+// armOrder returns the place of every arm at a point. ABBA draws an order for every two blocks of a node, and the second of them runs it
+// backwards. Each arm is then before each other one in half of the blocks, and no arm always has the same neighbours.
+func armOrder(exp *experiment.Experiment, point string, turn int, random *rand.Rand) []int {
+	places := make([]int, len(exp.Arms))
+	for i := range places {
+		places[i] = i
 	}
-	out := make([]int, arms)
-	for i := range out {
-		out[i] = i
-	}
-	if order == experiment.OrderABBA {
-		// The first arm rotates, so that no arm always follows the same neighbour.
-		for i := range out {
-			out[i] = (i + turn) % arms
+	switch exp.Plan.Design.Order {
+	case experiment.OrderSequential:
+	case experiment.OrderRandom:
+		return random.Perm(len(places))
+	case experiment.OrderABBA:
+		hash := fnv.New64a()
+		_, _ = fmt.Fprintf(hash, "%d/%s", turn/2, point)
+		places = rand.New(rand.NewPCG(uint64(exp.Plan.Design.Seed), hash.Sum64())).Perm(len(places))
+		if turn%2 == 1 {
+			for i := range places {
+				places[i] = len(places) - 1 - places[i]
+			}
 		}
-		back := slices.Clone(out)
-		slices.Reverse(back)
-		out = append(out, back...)
 	}
-	return out
+	return places
 }

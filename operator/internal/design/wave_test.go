@@ -49,14 +49,14 @@ func TestBuildWave_OrderInsideBlock(t *testing.T) {
 		order experiment.Order
 		want  []string
 	}{
-		"ABBA mirrors the arms, rotates who goes first and shuffles the points": {
-			experiment.OrderABBA, []string{"1:ABCCBA 0:ABCCBA", "0:BCAACB 1:BCAACB", "1:CABBAC 0:CABBAC"},
+		"ABBA runs the drawn order of two blocks forwards, then backwards, and shuffles the points": {
+			experiment.OrderABBA, []string{"1:BBBCCCAAA 0:CCCAAABBB", "0:BBBAAACCC 1:AAACCCBBB", "1:AAABBBCCC 0:AAACCCBBB"},
 		},
 		"Random shuffles points and arms": {
-			experiment.OrderRandom, []string{"1:CBA 0:BCA", "0:ABC 1:CBA", "1:ABC 0:BCA"},
+			experiment.OrderRandom, []string{"1:CCCBBBAAA 0:CCCAAABBB", "0:AAABBBCCC 1:CCCBBBAAA", "1:AAABBBCCC 0:CCCAAABBB"},
 		},
 		"Sequential keeps everything as written": {
-			experiment.OrderSequential, []string{"0:ABC 1:ABC", "0:ABC 1:ABC", "0:ABC 1:ABC"},
+			experiment.OrderSequential, []string{"0:AAABBBCCC 1:AAABBBCCC", "0:AAABBBCCC 1:AAABBBCCC", "0:AAABBBCCC 1:AAABBBCCC"},
 		},
 	}
 	for name, tc := range cases {
@@ -149,7 +149,7 @@ func TestBuildWave_TooLargeWaveIsRejected(t *testing.T) {
 }
 
 // The count covers waves of any size, on changing nodes.
-func TestBuildWave_EveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
+func TestBuildWave_EveryArmIsBeforeEachOtherEquallyOftenOnEveryNode(t *testing.T) {
 	lanes := func(names ...string) []Lane {
 		var out []Lane
 		for _, name := range names {
@@ -165,6 +165,7 @@ func TestBuildWave_EveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
 		"one node":                               {2, [][]Lane{lanes("a")}, []int{10}},
 		"two nodes and two arms":                 {2, [][]Lane{lanes("a", "b")}, []int{10}},
 		"three nodes and three arms":             {3, [][]Lane{lanes("a", "b", "c")}, []int{18}},
+		"16 arms":                                {16, [][]Lane{lanes("a")}, []int{11}},
 		"waves that end in the middle of a turn": {2, [][]Lane{lanes("a", "b"), lanes("a", "b"), lanes("a", "b")}, []int{5, 3, 6}},
 		"no node, on this machine":               {2, [][]Lane{{{}}, {{}}, {{}}}, []int{5, 3, 6}},
 		"a node that is missing for a wave":      {2, [][]Lane{lanes("a", "b"), lanes("b"), lanes("a", "b")}, []int{5, 3, 4}},
@@ -172,7 +173,7 @@ func TestBuildWave_EveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			exp := testExperiment(1, c.arms, experiment.OrderABBA, 0)
-			first := map[string]map[int]int{}
+			before := map[string]map[[2]int]int{}
 			var waves []record.Wave
 			blocks := 0
 			for number, lanes := range c.waves {
@@ -182,22 +183,53 @@ func TestBuildWave_EveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
 				}
 				for i, block := range wave.Blocks {
 					node := LaneOf(i, lanes).Node
-					if first[node] == nil {
-						first[node] = map[int]int{}
+					if before[node] == nil {
+						before[node] = map[[2]int]int{}
 					}
-					first[node][exp.Cells[block.Order[0]].Arm]++
+					visits := slices.Compact(slices.Clone(block.Order))
+					for at, cell := range visits {
+						for _, later := range visits[at+1:] {
+							before[node][[2]int{exp.Cells[cell].Arm, exp.Cells[later].Arm}]++
+						}
+					}
 				}
 				waves, blocks = append(waves, *wave), blocks+len(wave.Blocks)
 			}
-			for node, counts := range first {
-				least, most := blocks, 0
-				for arm := range c.arms {
-					least, most = min(least, counts[arm]), max(most, counts[arm])
-				}
-				if most-least > 1 {
-					t.Errorf("node %s began with its arms %v times", node, counts)
+			for node, counts := range before {
+				for a := range c.arms {
+					for b := range a {
+						if apart := counts[[2]int{a, b}] - counts[[2]int{b, a}]; apart < -2 || apart > 2 {
+							t.Errorf("node %s ran arm %d before %d in %d blocks and after it in %d", node, a, b, counts[[2]int{a, b}], counts[[2]int{b, a}])
+						}
+					}
 				}
 			}
 		})
+	}
+}
+
+// The order of the points and arms has to be drawn anew, and every arm needs the same number of trials after itself.
+func TestBuildWave_EveryArmFollowsItselfEquallyOften(t *testing.T) {
+	for arms := 2; arms <= 16; arms++ {
+		for _, order := range []experiment.Order{experiment.OrderABBA, experiment.OrderRandom, experiment.OrderSequential} {
+			exp := testExperiment(2, arms, order, 1)
+			wave, err := BuildWave(exp, 0, 0, 10, []Lane{{Node: "a"}, {Node: "b"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, block := range wave.Blocks {
+				follows := map[int]int{}
+				for slot, cell := range block.Order {
+					if slot > 0 && block.Order[slot-1] == cell {
+						follows[cell]++
+					}
+				}
+				for cell := range exp.Cells {
+					if follows[cell] != experiment.VisitTrials-1 {
+						t.Errorf("%s, %d arms, block %s: cell %d follows itself %d times", order, arms, block.ID, cell, follows[cell])
+					}
+				}
+			}
+		}
 	}
 }

@@ -127,7 +127,7 @@ func checkSamples(e *Experiment, of Condition, points []int, field, at string, p
 	if need == 0 || metric.SamplesFrom == "" {
 		return
 	}
-	trials := e.Plan.Design.Blocks.Min * e.Plan.Design.SlotsPerCell()
+	trials := e.Plan.Design.Blocks.Min * e.countedPerBlock()
 	for _, cell := range e.Cells {
 		perTrial, err := strconv.Atoi(cell.Parameters[metric.SamplesFrom])
 		if err != nil || !slices.Contains(points, cell.Point) {

@@ -45,9 +45,9 @@ func TestFreeze_InvalidDesignsAreRejected(t *testing.T) {
 		},
 		"more warm-ups than trials": {
 			func(s *runSpec, _ *templateSpec) {
-				s.Design.Order, s.Design.WarmupTrials = assayv1alpha1.OrderRandom, 2
+				s.Design.WarmupTrials = 4
 			},
-			"spec.design.warmupTrials", "2 warm-ups of every arm and point and measure 1",
+			"spec.design.warmupTrials", "4 warm-ups of every arm and point and measure 3",
 		},
 		"a gate confidence below that of the results": {
 			func(s *runSpec, _ *templateSpec) { s.Design.GateConfidence = "0.9" },
@@ -112,16 +112,16 @@ func TestFreeze_InvalidDesignsAreRejected(t *testing.T) {
 			"spec.design.stop", "spec.design.blocks.max is 10 like min",
 		},
 		"a stopping rule that can never be met within the budget": {
-			func(s *runSpec, _ *templateSpec) { adaptive(s); s.Budget.Trials = 87 },
-			"spec.budget.trials", "the budget of 87 allows 10 blocks of 8 trials, so that spec.design.stop could never add one to the first 10",
+			func(s *runSpec, _ *templateSpec) { adaptive(s); s.Budget.Trials = 131 },
+			"spec.budget.trials", "the budget of 131 allows 10 blocks of 12 trials, so that spec.design.stop could never add one to the first 10",
 		},
 		"a confirmation that the budget does not hold": {
 			func(s *runSpec, _ *templateSpec) {
 				s.Gates = []assayv1alpha1.Gate{blockingGate("gain", assayv1alpha1.RatioAtLeast, "1.5")}
 				s.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 4}
-				s.Budget.Trials = 111
+				s.Budget.Trials = 167
 			},
-			"spec.budget.trials", "10 blocks and 4 to confirm them, of 8 trials each, are 112 trials and the budget is 111",
+			"spec.budget.trials", "10 blocks and 4 to confirm them, of 12 trials each, are 168 trials and the budget is 167",
 		},
 		"a confirmation of no verdict": {
 			func(s *runSpec, _ *templateSpec) { s.Design.Confirm = &assayv1alpha1.Confirm{} },
@@ -302,8 +302,8 @@ func TestFreeze_InvalidSearchesAreRejected(t *testing.T) {
 			"spec.design.blocks.min", "use at least 3",
 		},
 		"a first pass that the budget does not hold": {
-			func(s *runSpec, _ *templateSpec) { s.Budget.Trials = 279 },
-			"spec.budget.trials", "trying 7 loads of 2 arms in 10 blocks takes 280 trials and the budget is 279",
+			func(s *runSpec, _ *templateSpec) { s.Budget.Trials = 419 },
+			"spec.budget.trials", "trying 7 loads of 2 arms in 10 blocks takes 420 trials and the budget is 419",
 		},
 	})
 }

@@ -133,8 +133,8 @@ func TestFreeze_InvalidRunsAreRejected(t *testing.T) {
 			"spec.sweep", "no point is left",
 		},
 		"more trials than the budget": {
-			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { s.Budget.Trials = 79 },
-			"spec.budget.trials", "10 blocks of 8 trials are 80 trials and the budget is 79",
+			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { s.Budget.Trials = 119 },
+			"spec.budget.trials", "10 blocks of 12 trials are 120 trials and the budget is 119",
 		},
 		"a gate on a metric that does not exist": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "speed", Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),

@@ -156,7 +156,8 @@ func TestFreeze_TooLargeExperimentIsRejectedBeforeExpansion(t *testing.T) {
 			assayv1alpha1.BenchmarkRunSpec{Sweep: axes(4, 16, 2)}, free(names[:4]...), []string{"65536 points", "use fewer values"},
 		},
 		"as many cells as there may be": {
-			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(16, nil), Sweep: axes(2, 16, 2), Budget: assayv1alpha1.Budget{Trials: 100000}},
+			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(16, nil), Sweep: axes(2, 16, 2), Budget: assayv1alpha1.Budget{Trials: 100000},
+				Design: assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: 8}}},
 			free(names[:2]...), nil,
 		},
 	}

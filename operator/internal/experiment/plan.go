@@ -243,10 +243,17 @@ const (
 // TrialsPerBlock returns the number of trials in a block, warm-ups included, for a number of cells.
 func (d Design) TrialsPerBlock(cells int) int { return cells * (d.SlotsPerCell() + d.WarmupTrials) }
 
+// VisitTrials is the number of consecutive trials of an arm at a point. The first one runs on the machine as another arm left it and does
+// not count (package selection, Visits); a difference between the others shows an effect of longer reach.
+const VisitTrials = 3
+
 // SlotsPerCell returns the number of measured trials of each cell in a block.
-func (d Design) SlotsPerCell() int {
-	if d.Order == OrderABBA {
-		return 2
+func (d Design) SlotsPerCell() int { return VisitTrials }
+
+// countedPerBlock returns the number of trials of each cell in a block that count.
+func (e *Experiment) countedPerBlock() int {
+	if e.CellsPerBlock() == 1 {
+		return VisitTrials // There is no other arm or point.
 	}
-	return 1
+	return VisitTrials - 1
 }

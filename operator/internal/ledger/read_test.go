@@ -91,12 +91,12 @@ func TestReadEvidence_RoundTrip(t *testing.T) {
 		if exp.Digest != want.exp.Digest || len(exp.Cells) != 3 {
 			t.Errorf("experiment %s with %d cells", exp.Digest, len(exp.Cells))
 		}
-		for through, trials := range map[int]int{-1: 36, 0: 18, 1: 36, 7: 36} {
+		for through, trials := range map[int]int{-1: 48, 0: 24, 1: 48, 7: 48} {
 			evidence, err := ReadEvidence(ctx, store, through)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(evidence.Attempts) != trials || len(evidence.Problems) != 0 || len(evidence.Waves) != max(1, trials/18) {
+			if len(evidence.Attempts) != trials || len(evidence.Problems) != 0 || len(evidence.Waves) != max(1, trials/24) {
 				t.Errorf("through wave %d: %d attempts, %d waves, problems %v", through, len(evidence.Attempts), len(evidence.Waves), evidence.Problems)
 			}
 		}

@@ -94,7 +94,7 @@ func TestReadEvidence_FirstVersionCountsForAnyTimeOfOverwrite(t *testing.T) {
 			if wrote := len(problems) == 1 && problems[0].Key == key+" (written over)"; len(problems) > 1 || len(problems) == 1 && !wrote {
 				t.Errorf("before request %d, %s: problems %+v", at, what, problems)
 			}
-			if len(attempts) != 18 {
+			if len(attempts) != 24 {
 				t.Errorf("before request %d, %s: %d attempts", at, what, len(attempts))
 			}
 			last := ""

@@ -112,9 +112,9 @@ func TestDecide_AdaptiveStories(t *testing.T) {
 			w.analysisFinds(experiment.VerdictInconclusive, 16, 0.03)
 		}},
 		"the budget of trials ends first": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%"), func(spec *assayv1alpha1.BenchmarkRunSpec) {
-			spec.Budget.Trials = 103
+			spec.Budget.Trials = 155
 		}}, func(w *world) {
-			w.happens("the run is created with a budget of 103 trials, 8 to a block", func() {})
+			w.happens("the run is created with a budget of 155 trials, 12 to a block", func() {})
 			w.runs(4)
 			w.analysisFinds(experiment.VerdictInconclusive, 10, 0.05)
 			w.runs(2)

@@ -50,6 +50,22 @@ func (v *view) controls(out *document) {
 	}
 }
 
+// CarryOver tabulates the effects of the arms on the next trial.
+func CarryOver(result *analysis.Analysis) Table {
+	table := Table{Header: []string{"after arm", "point", "metric", "other arms, of their own figure" + Interval(result.GateConfidence), "blocks"}}
+	for _, c := range result.CarryOver {
+		table.add(c.Arm, c.Point, analysis.StatisticName(c.Metric, c.Statistic), analysis.Describe(&c.Estimate), fmt.Sprint(c.Estimate.Blocks))
+	}
+	return table
+}
+
+func (v *view) carryOver(out *document) {
+	if out.section("Effect on the next trial", CarryOver(v.result)) {
+		out.line("\nThe first trial of an arm after another arm, over the trials of the same arm after itself. These first trials count in no " +
+			"other figure.")
+	}
+}
+
 // nodes shows the ratios per node if the blocks ran on several nodes.
 func (v *view) nodes(out *document) {
 	table := Table{Header: []string{"point", "candidate", "metric", "node", "ratio there" + Interval(v.result.Confidence), "blocks",

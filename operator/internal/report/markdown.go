@@ -29,6 +29,7 @@ func Markdown(exp *experiment.Experiment, result *analysis.Analysis) []byte {
 	v.screening(out)
 	v.controls(out)
 	out.section("Results", Results(exp, result))
+	v.carryOver(out)
 	v.nodes(out)
 	v.phases(out)
 	out.section("Predictions", Predictions(result))

@@ -29,7 +29,12 @@ func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1
 }
 
 func failOne(attempts []record.Attempt) {
-	last := &attempts[len(attempts)-1]
+	var last *record.Attempt
+	for i := range attempts {
+		if attempts[i].Arm == "fused-naive" {
+			last = &attempts[i]
+		}
+	}
 	last.Outcome, last.Result, last.Message = record.Failed, nil, "exit status 134: aborted"
 }
 

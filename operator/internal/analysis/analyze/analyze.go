@@ -30,6 +30,7 @@ func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *a
 		Noise: chosen.Noise.Arms, Trials: chosen.Trials, Excluded: chosen.Excluded(), Environment: chosen.Hard, Isolation: chosen.Isolation(),
 
 		Arms: estimate.Arms(d, parity), Ratios: ratios, Phases: estimate.Phases(d, parity),
+		CarryOver: estimate.CarryOver(d, parity),
 
 		Verdict: judged.Verdict, SetupBroken: judged.SetupBroken, Screened: judged.Screened, Gates: judged.Gates, Screening: judged.Screening,
 		Controls: judged.Controls, Candidates: judged.Candidates, ValidBlocks: judged.ValidBlocks, ConfirmBlocks: judged.ConfirmBlocks,

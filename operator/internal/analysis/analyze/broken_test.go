@@ -32,7 +32,7 @@ func spoiled(t *testing.T, way fixture.Loss, lost map[string]float64, edit func(
 	}
 	attempts := fixture.NewWorld(fixture.Scenarios()[0], 0, 1, 1).Run(exp, wave)
 	for arm, share := range lost {
-		attempts = way.Spoil(rand.New(rand.NewPCG(1, 1)), attempts, arm, int(math.Ceil(share*2*blocks)))
+		attempts = way.Spoil(rand.New(rand.NewPCG(1, 1)), attempts, arm, int(math.Ceil(share*experiment.VisitTrials*blocks)))
 	}
 	for i := range attempts {
 		if attempts[i].Outcome != record.Succeeded {

@@ -124,7 +124,7 @@ func writeLedger(t *testing.T, folder string, atLeast int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	perBlock := len(exp.Cells) * 3
+	perBlock := exp.Plan.Design.TrialsPerBlock(len(exp.Cells))
 	wave, err := fixture.Wave(exp, 0, 0, (atLeast+perBlock-1)/perBlock)
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestAnalysis_HandWrittenLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := analyze.Evidence(exp, evidence, 0)
-	if found.Verdict != fixture.Go || found.Best != "new" || len(found.Excluded) != 0 || found.Trials.Used != 6 {
+	if found.Verdict != fixture.Go || found.Best != "new" || len(found.Excluded) != 0 || found.Trials.Used != 12 {
 		t.Errorf("verdict %s, best %q, excluded %v, %+v", found.Verdict, found.Best, found.Excluded, found.Trials)
 	}
 	// A ledger by hand has no noise readings, and the analysis warns about it.

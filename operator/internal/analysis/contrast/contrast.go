@@ -59,7 +59,7 @@ func Of(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, und
 		return fail("%s", why)
 	}
 	d := &estimate.Data{Exp: exp, Confidence: a.Confidence, GateConfidence: a.GateConfidence}
-	found := d.OverBlocks(sums, estimate.Spread{}, true, true)
+	found := d.OverBlocks(sums, estimate.Spread{}, true, true, terms(a, of, over, under))
 	if why := cmp.Or(found.Reason, d.FewForCorrelation(found.Blocks)); why != "" {
 		return fail("%s", why)
 	}
@@ -184,6 +184,20 @@ func clockOf(a *analysis.Analysis, of Quantity, arm string) *analysis.ClockResol
 		}
 	}
 	return nil
+}
+
+// terms returns the largest number of parameters that were fitted to the ratios of an arm beside their mean. The arms share the effect of
+// the place, so their terms are one.
+func terms(a *analysis.Analysis, of Quantity, over, under []string) int {
+	out := 0
+	for i := range a.Ratios {
+		r := &a.Ratios[i]
+		if r.Point == of.Point && r.Metric == of.Metric && r.Statistic == of.Statistic &&
+			(slices.Contains(over, r.Candidate) || slices.Contains(under, r.Candidate)) {
+			out = max(out, r.Terms)
+		}
+	}
+	return out
 }
 
 // logs returns the logarithms of an arm's ratios to the baseline by block, nil for the baseline itself, or the reason why they are

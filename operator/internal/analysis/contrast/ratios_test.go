@@ -35,7 +35,7 @@ func TestContrast_WithBaselineEqualsRatio(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.DF < float64(got.Blocks-1) {
+			if got.DF < float64(got.Blocks-1-r.Terms) {
 				continue // Its blocks depend on each other where the trials in them explain that to the ratio.
 			}
 			half := stats.StudentQuantile((1+found.Confidence)/2, got.DF) * got.SE

@@ -29,11 +29,17 @@ func TestPercentile_ZeroOrCensoredSamples(t *testing.T) {
 	zeros := func(l *analyzed.Run) {
 		l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Metrics["latency"].Samples[3] = 0 })
 	}
-	timeouts := func(count int) func(l *analyzed.Run) {
+	// In the first visits the last two trials time out, of which the last one does not count, and in the next ones the last trial does.
+	timeouts := func(first, next int) func(l *analyzed.Run) {
 		return func(l *analyzed.Run) {
+			seen := 0
 			l.EachOf("fused-m4r", func(a *record.Attempt) {
-				if count > 0 && !a.Warmup && strings.Contains(a.Point, "batchSize=8,pendingDelta=0") {
-					count--
+				if a.Warmup || !strings.Contains(a.Point, "batchSize=8,pendingDelta=0") {
+					return
+				}
+				visit, number := seen/experiment.VisitTrials, seen%experiment.VisitTrials
+				seen++
+				if number > 0 && visit < first || number == 2 && visit < first+next {
 					a.Outcome, a.Result, a.ExitCode, a.Signal = record.TimedOut, nil, nil, ptr.To(9)
 				}
 			})
@@ -56,11 +62,11 @@ func TestPercentile_ZeroOrCensoredSamples(t *testing.T) {
 		"a zero among 30 samples leaves a fast candidate Go":         {1.2, assayv1alpha1.StatisticP95, zeros, fixture.Go},
 		"and a slow one NoGo":                                        {1 / 1.2, assayv1alpha1.StatisticP95, zeros, fixture.NoGo},
 		"a mean of samples of which one is zero too":                 {1 / 1.2, assayv1alpha1.StatisticMean, zeros, fixture.NoGo},
-		"a median does not fall on one timeout in 24":                {1.2, assayv1alpha1.StatisticP50, timeouts(1), fixture.Go},
-		"a p95 of as many as may be there does, and is Inconclusive": {1.2, assayv1alpha1.StatisticP95, timeouts(2), fixture.Inconclusive},
-		"a median falls on 15 timeouts in 24":                        {1.2, assayv1alpha1.StatisticP50, timeouts(23), fixture.NoGo},
+		"a median does not fall on one timeout in 24":                {1.2, assayv1alpha1.StatisticP50, timeouts(0, 1), fixture.Go},
+		"a p95 of as many as may be there does, and is Inconclusive": {1.2, assayv1alpha1.StatisticP95, timeouts(0, 2), fixture.Inconclusive},
+		"a median falls on 12 timeouts in 13":                        {1.2, assayv1alpha1.StatisticP50, timeouts(11, 1), fixture.NoGo},
 		"of trials of as many samples as a number holds too": {1.2, assayv1alpha1.StatisticP50,
-			of("9223372036854775807", timeouts(23)), fixture.NoGo},
+			of("9223372036854775807", timeouts(11, 1)), fixture.NoGo},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(c.factor)}, edit(
@@ -86,8 +92,10 @@ func TestTimeout_IsTheWorstValueOfARate(t *testing.T) {
 			if a.Warmup || !strings.Contains(a.Point, "batchSize=8,pendingDelta=0") {
 				return
 			}
-			// Timeouts occur over the whole run, because timeouts in one part of it are dependence between blocks.
-			if seen++; seen*5%24 < count {
+			// Timeouts occur over the whole run, because timeouts in one part of it are dependence between blocks. They end visits, because
+			// a trial after a timed-out one does not count; the thirteenth is the second trial of a visit.
+			visit, number := seen/experiment.VisitTrials*5%12, seen%experiment.VisitTrials
+			if seen++; number == 2 && visit < count || number == 1 && visit < count-12 {
 				a.Outcome, a.Result, a.ExitCode, a.Signal = record.TimedOut, nil, nil, ptr.To(9)
 			}
 		})

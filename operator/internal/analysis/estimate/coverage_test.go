@@ -208,7 +208,7 @@ func TestCoverage_OverNodes(t *testing.T) {
 				}
 			}
 			pooled := studentInference(differences, 0.95, true)
-			found := d.OverBlocks(differences, Spread{}, true, true)
+			found := d.OverBlocks(differences, Spread{}, true, true, 0)
 			if found.Low <= 1 && 1 <= found.High {
 				covered++
 			}

@@ -26,7 +26,8 @@ type Data struct {
 	// Confidence of the intervals in results, and GateConfidence of those that decide.
 	Confidence, GateConfidence float64
 
-	Trials map[selection.Cell][]*record.Attempt
+	// Trials are those that follow a trial of their own arm, and Entering those that follow another arm's (see selection.Visits).
+	Trials, Entering map[selection.Cell][]*record.Attempt
 	// Rejected counts the trials of a cell that noise limits reject, and Everything is the data with them; nil without any.
 	Rejected   map[selection.Cell]int
 	Everything *Data
@@ -65,7 +66,7 @@ type Quantity struct {
 func New(exp *experiment.Experiment, chosen *selection.Selection, in func(block string) bool) *Data {
 	d := dataOf(exp, chosen, chosen.Used, in)
 	for _, attempt := range chosen.Judged {
-		if chosen.Kinds[attempt] == selection.Noisy && (in == nil || in(attempt.Block)) {
+		if _, entered := chosen.Entered[attempt]; !entered && chosen.Kinds[attempt] == selection.Noisy && (in == nil || in(attempt.Block)) {
 			d.Rejected[chosen.Cells[attempt]]++
 		}
 	}
@@ -100,7 +101,7 @@ func blocksIn(attempts iter.Seq[*record.Attempt], in func(block string) bool) ma
 func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []*record.Attempt, in func(block string) bool) *Data {
 	d := &Data{
 		Exp: exp, Chosen: chosen, Confidence: exp.Plan.Design.Confidence, GateConfidence: exp.Plan.Design.GateConfidence,
-		Trials: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{},
+		Trials: map[selection.Cell][]*record.Attempt{}, Entering: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{},
 		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
 		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[Quantity]analysis.Resolution{}, TimedOut: timedOut{},
 		hung:   map[selection.Cell][]*record.Attempt{},
@@ -112,9 +113,16 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 			continue
 		}
 		c := chosen.Cells[attempt]
-		d.Trials[c] = append(d.Trials[c], attempt)
+		entry, entered := chosen.Entered[attempt]
+		switch {
+		case !entered:
+			d.Trials[c] = append(d.Trials[c], attempt)
+			selection.Inner(d.Measured, c)[attempt.Block] = true
+		case entry.Known:
+			d.Entering[c] = append(d.Entering[c], attempt)
+		}
 		d.sawBlock(attempt)
-		d.sawMeasured(c, attempt)
+		d.sawPlace(c, attempt)
 	}
 	lost := slices.SortedFunc(maps.Keys(chosen.Kinds), func(a, b *record.Attempt) int {
 		return cmp.Or(record.CompareNames(a.Trial, b.Trial), cmp.Compare(a.ID, b.ID))
@@ -125,8 +133,9 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		if !ok || !failed || in != nil && !in(attempt.Block) {
 			continue
 		}
-		d.sawMeasured(c, attempt)
-		if attempt.Outcome != record.TimedOut {
+		selection.Inner(d.Measured, c)[attempt.Block] = true
+		d.sawPlace(c, attempt)
+		if _, entered := chosen.Entered[attempt]; entered || attempt.Outcome != record.TimedOut {
 			continue
 		}
 		d.TimedOut.add(c, attempt, exp.Plan.Workload.TimeoutSeconds)
@@ -160,8 +169,7 @@ func (d *Data) reported(c selection.Cell, metric string) iter.Seq2[*record.Attem
 	}
 }
 
-func (d *Data) sawMeasured(c selection.Cell, attempt *record.Attempt) {
-	selection.Inner(d.Measured, c)[attempt.Block] = true
+func (d *Data) sawPlace(c selection.Cell, attempt *record.Attempt) {
 	slots := selection.Inner(d.slots, c)
 	slots[attempt.Block] = append(slots[attempt.Block], float64(attempt.Slot))
 }

@@ -370,14 +370,14 @@ func TestMostPhases_SharedByCells(t *testing.T) {
 	}
 }
 
-func TestRarely_MovesTheUnfavourableEnd(t *testing.T) {
+func TestRarely_MovesTheEndOfTheArmThatMayBeSlow(t *testing.T) {
 	t.Parallel()
 	const slowdown = 0.5
 	rate := experiment.Metric{Name: "rate", Unit: "queries/s", Direction: experiment.HigherIsBetter}
 	d := newTrials(seconds, 1, 1).data()
 	plain := studentInference(map[string]float64{"b1": 1.1, "b2": 0.9, "b3": 1.2, "b4": 1.05}, 0.95, true)
 	level := studentInference(map[string]float64{"b1": -1.1, "b2": -0.9, "b3": -1.2, "b4": -1.05}, 0.95, false)
-	if got := d.Rarely(plain, &seconds, experiment.StatisticMean); got.up != 0 || got.down != 0 {
+	if got := d.Rarely(plain, &seconds, experiment.StatisticMean, true); got.up != 0 || got.down != 0 {
 		t.Errorf("without a declared slowdown it moves by %g and %g", got.down, got.up)
 	}
 	d.Exp.Plan.Design.RareSlowdown = slowdown
@@ -389,17 +389,17 @@ func TestRarely_MovesTheUnfavourableEnd(t *testing.T) {
 		statistic experiment.Statistic
 		down, up  float64
 	}{
-		"ratio of mean times":  {plain, seconds, experiment.StatisticMean, 0, share * log},
-		"ratio of mean rates":  {plain, rate, experiment.StatisticMean, share * log, 0},
-		"ratio of percentiles": {plain, seconds, experiment.StatisticP95, 0, log},
-		"ratio of maxima":      {plain, seconds, experiment.StatisticMax, 0, log},
-		"level":                {level, seconds, experiment.StatisticMean, 0, share * slowdown * 1.0625},
+		"ratio of mean times":  {plain, seconds, experiment.StatisticMean, share * log, share * log},
+		"ratio of mean rates":  {plain, rate, experiment.StatisticMean, share * log, share * log},
+		"ratio of percentiles": {plain, seconds, experiment.StatisticP95, log, log},
+		"ratio of maxima":      {plain, seconds, experiment.StatisticMax, log, log},
+		"level of times":       {level, seconds, experiment.StatisticMean, 0, share * slowdown * 1.0625},
 	} {
-		if got := d.Rarely(c.found, &c.metric, c.statistic); !near(got.down, c.down) || !near(got.up, c.up) {
+		if got := d.Rarely(c.found, &c.metric, c.statistic, c.found.logarithmic); !near(got.down, c.down) || !near(got.up, c.up) {
 			t.Errorf("%s: moves by %g and %g, want %g and %g", name, got.down, got.up, c.down, c.up)
 		}
 	}
-	if got := d.Rarely(Inference{Reason: "few"}, &seconds, experiment.StatisticMean); got.up != 0 {
+	if got := d.Rarely(Inference{Reason: "few"}, &seconds, experiment.StatisticMean, true); got.up != 0 {
 		t.Errorf("a missing interval moves by %g", got.up)
 	}
 }

@@ -34,9 +34,7 @@ func (d *Data) Difference(point, candidate int, metric string, statistic experim
 
 func (d *Data) pairedDifference(mine, theirs Quantity) Inference {
 	a, b := d.PerBlock(mine), d.PerBlock(theirs)
-	differences := blockDifferences(a, b, false)
-	out := d.OverBlocks(differences, trialSpread(a, false).plus(trialSpread(b, false)), false, true)
-	out = d.acrossBuilds(differences, out, mine.Cell, theirs.Cell)
+	out, _ := d.paired(mine.Cell, theirs.Cell, a, b, false)
 	out.samples = d.samples(mine.Cell, mine.Metric) + d.samples(theirs.Cell, theirs.Metric)
 	switch {
 	case len(a) == 0:
@@ -120,7 +118,7 @@ func (d *Data) differenceOnClock(found Inference, mine, theirs Quantity) Inferen
 
 // RarelyDifferent is Rarely for a difference: the declared slowdown changes the candidate's level and not the difference.
 func (d *Data) RarelyDifferent(found Inference, mine Quantity) Inference {
-	metric, slowdown := d.Exp.Metric(mine.Metric), d.Exp.Plan.Design.RareSlowdown
+	slowdown := d.Exp.Plan.Design.RareSlowdown
 	if slowdown == 0 || !found.HasInterval() {
 		return found
 	}
@@ -129,8 +127,5 @@ func (d *Data) RarelyDifferent(found Inference, mine Quantity) Inference {
 		share = 1
 	}
 	shift := share * slowdown * math.Abs(d.Level(mine).Value)
-	if metric.Direction == experiment.LowerIsBetter {
-		return found.moved(0, shift)
-	}
-	return found.moved(shift, 0)
+	return found.moved(shift, shift) // Either arm may have unobserved slow blocks.
 }

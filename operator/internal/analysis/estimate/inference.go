@@ -19,6 +19,8 @@ type Inference struct {
 	DF       float64
 	samples  int
 	perBlock map[string]float64
+	// terms are the parameters that were fitted to the blocks beside their mean.
+	terms int
 	// perNode and nodesDiffer describe differences between nodes; see nodes.go.
 	perNode     []analysis.NodeResult
 	NodesDiffer bool

@@ -36,7 +36,7 @@ func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) In
 		return Inference{Blocks: len(both), Reason: tooFewOfBoth(len(both))}
 	}
 	spreadA, spreadB := trialSpread(a, false), trialSpread(b, false)
-	divisor := d.acrossBuilds(both, d.OverBlocks(both, spreadB, false, false), theirs.Cell)
+	divisor := d.acrossBuilds(both, d.OverBlocks(both, spreadB, false, false, 0), theirs.Cell)
 	bounded := func(confidence float64) bool {
 		low, _ := divisor.Ends(confidence)
 		return low > 0
@@ -55,7 +55,7 @@ func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) In
 	center := stats.Mean(inOrder(differences(0))) / mean
 	// The widening for blocks, nodes and builds is computed once, at a difference of 0. Computed at every ratio it would switch on and off.
 	none := differences(center)
-	out := d.acrossBuilds(none, d.OverBlocks(none, spreadA.plus(spreadB.times(center)), false, true), mine.Cell, theirs.Cell)
+	out := d.acrossBuilds(none, d.OverBlocks(none, spreadA.plus(spreadB.times(center)), false, true, 0), mine.Cell, theirs.Cell)
 	if !out.HasInterval() {
 		return out
 	}

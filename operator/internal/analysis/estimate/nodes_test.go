@@ -14,7 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// onNodes gives every block its node, and the ratio that the node has.
+// onNodes gives every block its node, and the ratio that the node has. Every node must run as many blocks forwards as backwards, as the
+// planner does, or an effect of the node is an effect of the place.
 func onNodes(l *analyzed.Run, nodes []string, slower map[string]float64) {
 	for b := range l.Waves[0].Blocks {
 		l.Waves[0].Blocks[b].Lease = &record.Lease{Node: nodes[b%len(nodes)], Token: 1}
@@ -45,14 +46,14 @@ func TestNodes_Verdicts(t *testing.T) {
 		without string
 	}{
 		"one node says nothing of nodes":                                 {nodes: []string{"a"}, blocks: 12, outcome: fixture.Go},
-		"nodes that agree change nothing":                                {nodes: []string{"a", "b"}, blocks: 12, perNode: 2, outcome: fixture.Go},
-		"of two nodes that differ the gate needs both":                   {nodes: []string{"a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 12, differ: true, perNode: 2, outcome: fixture.Inconclusive, warning: "the interval spans both"},
-		"of two nodes that differ the gate holds where it holds on each": {nodes: []string{"a", "b"}, slower: map[string]float64{"b": 0.05}, blocks: 12, differ: true, perNode: 2, outcome: fixture.Go, warning: "the interval spans both"},
+		"nodes that agree change nothing":                                {nodes: []string{"a", "a", "b", "b"}, blocks: 12, perNode: 2, outcome: fixture.Go},
+		"of two nodes that differ the gate needs both":                   {nodes: []string{"a", "a", "b", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 12, differ: true, perNode: 2, outcome: fixture.Inconclusive, warning: "the interval spans both"},
+		"of two nodes that differ the gate holds where it holds on each": {nodes: []string{"a", "a", "b", "b"}, slower: map[string]float64{"b": 0.05}, blocks: 12, differ: true, perNode: 2, outcome: fixture.Go, warning: "the interval spans both"},
 		"of three nodes that differ the interval rests on the nodes": {
-			nodes: []string{"a", "b", "c"}, slower: map[string]float64{"b": 0.06, "c": 0.12}, blocks: 12, differ: true, perNode: 3, outcome: fixture.Inconclusive, warning: "the interval rests on the nodes",
+			nodes: []string{"a", "a", "b", "b", "c", "c"}, slower: map[string]float64{"b": 0.06, "c": 0.12}, blocks: 12, differ: true, perNode: 3, outcome: fixture.Inconclusive, warning: "the interval rests on the nodes",
 		},
 		"nodes with two blocks each take part": {
-			nodes: []string{"a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 4, differ: true, perNode: 2, outcome: fixture.Inconclusive, warning: "the interval spans both",
+			nodes: []string{"a", "a", "b", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 4, differ: true, perNode: 2, outcome: fixture.Inconclusive, warning: "the interval spans both",
 		},
 		"a single block of a second node decides nothing, and is named": {
 			nodes: []string{"a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 12,

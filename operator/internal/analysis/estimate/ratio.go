@@ -51,13 +51,11 @@ func (d *Data) pairedRatio(mine, theirs Quantity) Inference {
 	if !AllPositive(a, b) {
 		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, a, b)}
 	}
-	differences, shown := blockDifferences(a, b, true), map[string]float64{}
+	out, differences := d.paired(mine.Cell, theirs.Cell, a, b, true)
+	out.perBlock = map[string]float64{}
 	for block, difference := range differences {
-		shown[block] = stats.Round(math.Exp(difference))
+		out.perBlock[block] = stats.Round(math.Exp(difference))
 	}
-	out := d.OverBlocks(differences, trialSpread(a, true).plus(trialSpread(b, true)), true, true)
-	out = d.acrossBuilds(differences, out, mine.Cell, theirs.Cell)
-	out.perBlock = shown
 	out.samples = d.samples(mine.Cell, mine.Metric) + d.samples(theirs.Cell, theirs.Metric)
 	switch {
 	case len(a) == 0:
@@ -68,6 +66,14 @@ func (d *Data) pairedRatio(mine, theirs Quantity) Inference {
 		out.Reason = tooFewOfBoth(out.Blocks)
 	}
 	return out
+}
+
+// paired is the mean difference of two cells inside blocks, and the differences without the effect of the place.
+func (d *Data) paired(mine, theirs selection.Cell, a, b map[string][]float64, logarithmic bool) (Inference, map[string]float64) {
+	differences, terms := d.withoutPlace(blockDifferences(a, b, logarithmic), mine, theirs)
+	out := d.OverBlocks(differences, trialSpread(a, logarithmic).plus(trialSpread(b, logarithmic)), logarithmic, true, terms)
+	out.terms = terms
+	return d.acrossBuilds(differences, out, mine, theirs), differences
 }
 
 func tooFewOfBoth(blocks int) string {
@@ -116,7 +122,7 @@ func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 					out = append(out, analysis.RatioResult{
 						Point: d.Exp.Points[point].Key, Candidate: candidate, Metric: metric.Name, Statistic: statistic,
 						Estimate: *estimate, MinimumDetectableEffect: result.MinimumDetectableEffect(d.Confidence),
-						PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.NodesDiffer, Builds: result.Builds,
+						Terms: result.terms, PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.NodesDiffer, Builds: result.Builds,
 						WithRejected: d.blocksOf(d.Everything, point, arm, metric.Name, statistic),
 						Everywhere:   d.blocksOf(d.Everywhere, point, arm, metric.Name, statistic),
 						Series:       result.Series, Resolution: result.Resolution,

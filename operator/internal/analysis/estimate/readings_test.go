@@ -236,7 +236,7 @@ func TestOnClock_WidensByStep(t *testing.T) {
 			}
 			widened(d.Compare(mine, theirs), d.pairedRatio(mine, theirs), c.ratio)
 			blocks := d.PerBlock(mine)
-			plain := d.OverBlocks(BlockMeans(blocks, false), Spread{}, false, false)
+			plain := d.OverBlocks(BlockMeans(blocks, false), Spread{}, false, false, 0)
 			widened(d.Level(mine), plain, c.level)
 			switch got := d.Unresolved(mine); {
 			case (got == nil) != (c.unresolved == nil):

@@ -47,6 +47,18 @@ func (i *Inference) student(center float64) {
 	i.Tail = func(bound float64) float64 { return stats.DistanceTail(math.Abs(scale(bound)-center), se, df) }
 }
 
+// fitted takes the degrees of freedom of fitted terms from an inference on df of them.
+func (i Inference) fitted(terms, df float64) Inference {
+	if terms == 0 || df <= terms {
+		return i
+	}
+	i.SE, i.DF = i.SE*math.Sqrt(df/(df-terms)), df-terms
+	if i.HasInterval() {
+		i.student(i.Scale(i.Value))
+	}
+	return i
+}
+
 // inOrder returns the values of the blocks in the order of their names, so that sums are deterministic.
 func inOrder(byBlock map[string]float64) []float64 {
 	values := make([]float64, 0, len(byBlock))
@@ -72,7 +84,7 @@ func (d *Data) Level(q Quantity) Inference {
 		out = d.percentileLevel(q, p)
 	} else {
 		blocks := d.PerBlock(q)
-		out = d.OverBlocks(BlockMeans(blocks, false), trialSpread(blocks, false), false, false)
+		out = d.OverBlocks(BlockMeans(blocks, false), trialSpread(blocks, false), false, false, 0)
 		out = d.acrossBuilds(BlockMeans(blocks, false), out, q.Cell)
 		if len(blocks) == 0 {
 			out.Reason = d.without(q)
@@ -85,15 +97,22 @@ func (d *Data) Level(q Quantity) Inference {
 }
 
 // OverBlocks is the mean of one number per block with the interval that blocks allow: over nodes where these differ, and wider
-// where the blocks depend on each other or are skewed. Paired numbers are differences of arms inside a block.
-func (d *Data) OverBlocks(values map[string]float64, within Spread, logarithmic, paired bool) Inference {
-	found := studentInference(values, d.Confidence, logarithmic)
+// where the blocks depend on each other or are skewed. Paired numbers are differences of arms inside a block, and terms the number of
+// parameters that were fitted to them beside their mean.
+func (d *Data) OverBlocks(values map[string]float64, within Spread, logarithmic, paired bool, terms int) Inference {
+	found := studentInference(values, d.Confidence, logarithmic).fitted(float64(terms), float64(len(values)-1)).At(d.Confidence)
+	nodes := map[string]bool{}
+	for block := range values {
+		nodes[d.nodes[block]] = true
+	}
 	found = d.acrossNodes(found, inOrderOf(values), paired, func(blocks []string) Inference {
 		part := make(map[string]float64, len(blocks))
 		for _, block := range blocks {
 			part[block] = values[block]
 		}
-		return studentInference(part, d.Confidence, logarithmic)
+		// The terms are fitted to the blocks of all nodes.
+		share := float64(terms) * float64(len(blocks)-1) / float64(max(1, len(values)-len(nodes)))
+		return studentInference(part, d.Confidence, logarithmic).fitted(share, float64(len(blocks)-1)).At(d.Confidence)
 	})
 	return d.serially(found, values, within)
 }

@@ -28,12 +28,12 @@ func TestLost_BlocksToRepeat(t *testing.T) {
 		"a noisy block that is to be left out":          {assayv1alpha1.ViolationInvalid, noisyBlock("w000-b0001"), nil, 0, 0},
 		"a lost one still counts":                       {assayv1alpha1.ViolationInvalid, fate("w000-b0002", "loop", record.NotStarted), nil, 1, 0},
 		"a block that was cut short in its first trial": {"", upTo("w000-b0002", "w000-b0002-s00001"), nil, 1, 1},
-		"a block that was cut short in its last trial":  {"", upTo("w000-b0002", "w000-b0002-s00023"), nil, 0, 1},
+		"a block that was cut short in its last trial":  {"", upTo("w000-b0002", "w000-b0002-s00035"), nil, 0, 1},
 		"a block of which programs ended an execution, and the next one was cut short": {
-			"", endedBy("w000-b0002", "w000-b0002-s00022"), nil, 0, 1,
+			"", endedBy("w000-b0002", "w000-b0002-s00034"), nil, 0, 1,
 		},
 		"a block of which programs ended all executions": {
-			"", endedBy("w000-b0002", "w000-b0002-s00019", "w000-b0002-s00020", "w000-b0002-s00021", "w000-b0002-s00022"), nil, 0, 0,
+			"", endedBy("w000-b0002", "w000-b0002-s00031", "w000-b0002-s00032", "w000-b0002-s00033", "w000-b0002-s00034"), nil, 0, 0,
 		},
 		"a noisy block that counts": {assayv1alpha1.ViolationWarn, noisyBlock("w000-b0001"), nil, 0, 0},
 	}

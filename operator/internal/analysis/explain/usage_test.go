@@ -26,8 +26,8 @@ func TestUsage_CostAndInterference(t *testing.T) {
 				}
 			},
 			check: func(t *testing.T, u *analysis.Usage) {
-				// 12 blocks of 36 trials.
-				if !within(&u.TrialSeconds, 12*36*0.2) || !within(&u.BlockSeconds, 12*35.2) || !within(u.OverheadSeconds, (12*35.2-12*36*0.2)/(12*36)) {
+				// 12 blocks of 48 trials.
+				if !within(&u.TrialSeconds, 12*48*0.2) || !within(&u.BlockSeconds, 12*47.2) || !within(u.OverheadSeconds, (12*47.2-12*48*0.2)/(12*48)) {
 					t.Errorf("trials %v s, blocks %v s, overhead %v", u.TrialSeconds, u.BlockSeconds, *u.OverheadSeconds)
 				}
 			},
@@ -54,14 +54,14 @@ func TestUsage_CostAndInterference(t *testing.T) {
 				}
 			},
 			check: func(t *testing.T, u *analysis.Usage) {
-				if len(u.Nodes) != 2 || u.Nodes[0].Node != "a" || u.Nodes[1].Node != "b" || u.Nodes[0].Trials != 6*24 {
+				if len(u.Nodes) != 2 || u.Nodes[0].Node != "a" || u.Nodes[1].Node != "b" || u.Nodes[0].Trials != 6*36 {
 					t.Fatalf("nodes %+v", u.Nodes)
 				}
-				if u.Noisy[noise.OtherWork] != 24 || u.Excluded["noise"] != 24 {
+				if u.Noisy[noise.OtherWork] != 36 || u.Excluded["noise"] != 36 {
 					t.Errorf("noisy %v, excluded %v", u.Noisy, u.Excluded)
 				}
 				quiet, loud := readingOf(u.Nodes[0], noise.OtherWork), readingOf(u.Nodes[1], noise.OtherWork)
-				if quiet.Beyond != 0 || loud.Beyond != 24 || !within(quiet.Max, 0.003) || !within(loud.Max, 0.403) ||
+				if quiet.Beyond != 0 || loud.Beyond != 36 || !within(quiet.Max, 0.003) || !within(loud.Max, 0.403) ||
 					!within(loud.Median, 0.003) || !within(loud.Newest, 0.003) || !within(loud.Limit, 0.05) {
 					t.Errorf("quiet %+v, loud %+v", quiet, loud)
 				}

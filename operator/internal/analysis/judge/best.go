@@ -91,7 +91,7 @@ func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 // ahead reports whether one quantity is better than another over the whole interval of their ratio.
 func ahead(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64) bool {
 	metric := d.Exp.Metric(mine.Metric)
-	found := d.Rarely(d.Compare(mine, theirs), metric, mine.Statistic)
+	found := d.Rarely(d.Compare(mine, theirs), metric, mine.Statistic, true)
 	if !found.HasInterval() || d.FewForCorrelation(found.Blocks) != "" {
 		return false
 	}

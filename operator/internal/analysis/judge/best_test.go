@@ -105,14 +105,14 @@ func TestBest_UsesFigureOfItsGates(t *testing.T) {
 // Each further candidate is a chance more to be ahead of another one by accident.
 func TestBest_CorrectsForComparisons(t *testing.T) {
 	t.Parallel()
-	all := map[string]float64{"loop": 1, "third": 2, "fused-naive": 2, "fused-m4r": 2.062}
-	machine := fixture.Machine{Seed: 3, Noise: fixture.Noise{Block: 0.02, Trial: 0.02, Sample: 0.01}, Seconds: speeds(all, all)}
+	all := map[string]float64{"loop": 1, "third": 2, "fused-naive": 2, "fused-m4r": 2.05}
+	machine := fixture.Machine{Seed: 0, Noise: fixture.Noise{Block: 0.02, Trial: 0.02, Sample: 0.01}, Seconds: speeds(all, all)}
 	for name, c := range map[string]struct {
 		edit func(*fixture.RunSpec)
 		want []string
 	}{
 		"of two candidates one is narrowly ahead": {func(*fixture.RunSpec) {}, []string{"fused-m4r"}},
-		"of three that is not enough":             {withThird, []string{"fused-m4r", "fused-naive"}},
+		"of three that is not enough":             {withThird, []string{"fused-m4r", "fused-naive", "third"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 8, machine, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {

@@ -55,6 +55,8 @@ var caps = []doubt{
 	{analysis.CapRejectionDecides, rejectionDecides, ofDecisions, unasked("package contrast checks whether the figure changes")},
 	{analysis.CapSequential, sequentialOrder, always, ofRun(func(d *estimate.Data) string { return sequentialOrder(d, nil, nil) })},
 	ofPairs(analysis.CapOnePlace, placed),
+	{analysis.CapNoVisits, withoutVisits, always, ofRun(func(d *estimate.Data) string { return withoutVisits(d, nil, nil) })},
+	{analysis.CapCarryOver, lingering, ofDecisions, (*doubts).ofLingering},
 	{analysis.CapDependent, dependentPercentile, always, unasked("it concerns percentiles, which have no value per block")},
 	{analysis.CapCorrelation, fewForCorrelation, always, unasked("package contrast counts the blocks that its arms share")},
 	{analysis.CapFewBlocks, fewBlocks, exceptNoGo, unasked("an estimate has its error")},

@@ -134,6 +134,7 @@ func TestPlace_ExecutedOrderCounts(t *testing.T) {
 	}
 	const baseline, candidate = "arm old ran before arm new in 10 of 10 blocks", "arm new ran before arm old in 10 of 10 blocks"
 	always := func(order ...int) func(int) []int { return func(int) []int { return order } }
+	forwards, backwards := []int{0, 0, 0, 1, 1, 1}, []int{1, 1, 1, 0, 0, 0}
 	turns := func(a, b []int) func(int) []int {
 		return func(block int) []int {
 			if block%2 == 0 {
@@ -148,11 +149,15 @@ func TestPlace_ExecutedOrderCounts(t *testing.T) {
 		want   experiment.Verdict
 		reason string
 	}{
-		"the baseline always first, called ABBA":   {always(0, 0, 1, 1), assayv1alpha1.OrderABBA, fixture.Inconclusive, baseline},
-		"the candidate always first, called ABBA":  {always(1, 1, 0, 0), assayv1alpha1.OrderABBA, fixture.Inconclusive, candidate},
-		"the baseline always first, called Random": {always(0, 1), assayv1alpha1.OrderRandom, fixture.Inconclusive, baseline},
-		"forwards and backwards":                   {always(0, 1, 1, 0), assayv1alpha1.OrderABBA, fixture.Go, ""},
-		"in turns":                                 {turns([]int{0, 1}, []int{1, 0}), assayv1alpha1.OrderRandom, fixture.Inconclusive, "spans the bound"},
+		"the baseline always first, called ABBA":   {always(0, 0, 0, 1, 1, 1), assayv1alpha1.OrderABBA, fixture.Inconclusive, baseline},
+		"the candidate always first, called ABBA":  {always(1, 1, 1, 0, 0, 0), assayv1alpha1.OrderABBA, fixture.Inconclusive, candidate},
+		"the baseline always first, called Random": {always(0, 0, 0, 1, 1, 1), assayv1alpha1.OrderRandom, fixture.Inconclusive, baseline},
+		"forwards and backwards":                   {turns(forwards, backwards), assayv1alpha1.OrderABBA, fixture.Go, ""},
+		"in turns, called Random":                  {turns(forwards, backwards), assayv1alpha1.OrderRandom, fixture.Go, ""},
+		"forwards and backwards, without visits": {always(0, 1, 1, 0), assayv1alpha1.OrderABBA, fixture.Inconclusive,
+			"no trial of arm old in block w000-b0000 follows another trial of that arm"},
+		"in turns, without visits": {turns([]int{0, 1}, []int{1, 0}), assayv1alpha1.OrderRandom, fixture.Inconclusive,
+			"no trial of arm old in block w000-b0000 follows another trial of that arm"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, planned := range []bool{true, false} {
@@ -296,7 +301,7 @@ func TestLosses_FailuresOutsideOfTheComparisonCount(t *testing.T) {
 				}
 			}
 		}
-		l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) >= below || a.Slot < 3 })
+		l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) >= below || a.Slot < 5 })
 		l.Attempts = append(l.Attempts, second...)
 	}
 	// warmedUp has a warm-up of every arm in every block.

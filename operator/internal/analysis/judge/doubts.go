@@ -178,6 +178,21 @@ func (f *doubts) ofOtherComposition(as analysis.CapReason) {
 	})
 }
 
+// ofLingering adds pairs of arms whose trials change differently inside their visits.
+func (f *doubts) ofLingering(as analysis.CapReason) {
+	f.eachPair(func(mine, theirs int, names []string, comparisons float64) {
+		for _, of := range f.figures {
+			a := estimate.Quantity{Cell: selection.At(of.point, mine), Metric: of.metric, Statistic: of.statistic}
+			b := a
+			b.Arm = theirs
+			if _, significant := f.d.Lingering(a, b, comparisons*float64(len(f.figures))); significant {
+				f.add(as, fmt.Sprintf("the trials of %s and %s change differently inside their visits, so an effect of the arm before lasts longer "+
+					"than one trial", names[0], names[1]), f.of(of, names...))
+			}
+		}
+	})
+}
+
 // of locates a finding about a figure of such arms.
 func (f *doubts) of(figure figure, arms ...string) analysis.Doubt {
 	return analysis.Doubt{Arms: arms, Point: f.d.Exp.Points[figure.point].Key, Metric: figure.metric, Statistic: figure.statistic}

@@ -101,11 +101,11 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 		if math.IsInf(found.Value, 1) && found.HasInterval() {
 			return judgeInfinite(found, d.GateConfidence, result)
 		}
-		found = d.Rarely(found, metric, result.Statistic)
+		found = d.Rarely(found, metric, result.Statistic, true)
 	case gate.Op.OfDifference():
 		found = d.RarelyDifferent(d.Difference(point, arm, gate.Metric, result.Statistic), mine)
 	default:
-		found = d.Rarely(d.Level(mine), metric, result.Statistic)
+		found = d.Rarely(d.Level(mine), metric, result.Statistic, false)
 	}
 	if relative {
 		theirs := mine
@@ -134,6 +134,9 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 	side := decide(d.Exp, found, d.GateConfidence, result)
 	if found.Note != "" {
 		result.Message += "; " + found.Note
+	}
+	if gate.Op.OfRatio() && experiment.Percentiles[result.Statistic] == 0 {
+		result.Message += atEqualPredecessors(d, found, mine, region, result)
 	}
 	settles(known, d.OpenEnds(mine), region, side, result)
 	switch {

@@ -42,44 +42,48 @@ func TestLosses_NeverImproveTheVerdict(t *testing.T) {
 		warning string
 	}{
 		"a candidate that loses nothing and is faster is Go": {want: fixture.Go},
-		"one that times out in 11 of 20 trials is NoGo": {
-			lost: []lost{{"timeout", "new", 11}}, want: fixture.NoGo, reason: "and 1 more gate is NoGo", warning: "arm new lost 11 of 20 trials (11 timed out)",
+		"one that times out in 16 of 30 trials is NoGo": {
+			lost: []lost{{"timeout", "new", 16}}, want: fixture.NoGo, reason: "14 of 30 trials completed", warning: "arm new lost 16 of 30 trials (16 timed out)",
 		},
 		"also by its times, if completing is Advisory": {
-			edit: fixture.CompletesGate("", assayv1alpha1.Advisory), lost: []lost{{"timeout", "new", 11}}, want: fixture.NoGo, reason: "missed over the whole interval",
+			edit: fixture.CompletesGate("", assayv1alpha1.Advisory), lost: []lost{{"timeout", "new", 16}}, want: fixture.NoGo, reason: "missed over the whole interval",
 		},
 		"also by its times, if it need not complete often": {
-			edit: fixture.CompletesGate("30%", ""), lost: []lost{{"timeout", "new", 11}}, want: fixture.NoGo, reason: "missed over the whole interval",
+			edit: fixture.CompletesGate("30%", ""), lost: []lost{{"timeout", "new", 16}}, want: fixture.NoGo, reason: "missed over the whole interval",
 		},
-		"a single timeout leaves open how slow the candidate is": {
-			edit: fixture.CompletesGate("0.9", ""), lost: []lost{{"timeout", "new", 1}}, want: fixture.Inconclusive,
+		"three timeouts leave open how slow the candidate is": {
+			edit: fixture.CompletesGate("0.9", ""), lost: []lost{{"timeout", "new", 3}}, want: fixture.Inconclusive,
+		},
+		"a timeout of a trial that follows another arm is in no time": {
+			edit: fixture.CompletesGate("0.9", ""), lost: []lost{{"timeout", "new", 1}}, want: fixture.Go,
+			warning: "arm new lost 1 of 30 trials (1 timed out), first w000-b0008-s00000",
 		},
 		"a bound of the baseline's timeouts does not make a Go, because its own times need not include the hang": {
-			edit: fixture.CompletesGate("0.3", ""), lost: []lost{{"timeout", "old", 11}}, want: fixture.Inconclusive, reason: "so this is not yet Go",
+			edit: fixture.CompletesGate("0.1", ""), lost: []lost{{"timeout", "old", 24}}, want: fixture.Inconclusive, reason: "so this is not yet Go",
 		},
 		"nor by a candidate that is slower where neither hangs": {
-			factor: 1.06, edit: fixture.CompletesGate("0.3", ""), lost: []lost{{"timeout", "old", 11}}, want: fixture.Inconclusive, reason: "so this is not yet Go",
+			factor: 1.06, edit: fixture.CompletesGate("0.1", ""), lost: []lost{{"timeout", "old", 24}}, want: fixture.Inconclusive, reason: "so this is not yet Go",
 		},
-		"one that crashes in 14 of 20 trials is NoGo": {lost: []lost{{"crash", "new", 14}}, want: fixture.NoGo, reason: "6 of 20 trials completed against at least 1.000: 14 failed"},
-		"one failure is NoGo, as in a search":         {lost: []lost{{"memory", "new", 1}}, want: fixture.NoGo, reason: "19 of 20 trials completed"},
+		"one that crashes in 14 of 30 trials is NoGo": {lost: []lost{{"crash", "new", 14}}, want: fixture.NoGo, reason: "16 of 30 trials completed against at least 1.000: 14 failed"},
+		"one failure is NoGo, as in a search":         {lost: []lost{{"memory", "new", 1}}, want: fixture.NoGo, reason: "29 of 30 trials completed"},
 		"crashes under an Advisory gate make the other gates Inconclusive": {
 			edit: fixture.CompletesGate("", assayv1alpha1.Advisory), lost: []lost{{"crash", "new", 14}}, want: fixture.Inconclusive,
-			reason: "at the only point arm new lost 14 of 20 trials (14 failed), and the baseline 0 of 20 trials (Fisher's exact test",
+			reason: "at the only point arm new lost 14 of 30 trials (14 failed), and the baseline 0 of 30 trials (Fisher's exact test",
 		},
 		"a share that may be reached is Inconclusive": {edit: fixture.CompletesGate("0.95", ""), lost: []lost{{"exit", "new", 2}}, want: fixture.Inconclusive, reason: "may still reach the bound"},
 		"a share that is reached is Go":               {edit: fixture.CompletesGate("90%", ""), lost: []lost{{"exit", "new", 2}}, want: fixture.Go},
 		"half of its trials missing is Inconclusive, and named": {
-			lost: []lost{{"missing", "new", 10}}, want: fixture.Inconclusive, reason: "10 missing", warning: "arm new lost 10 of 20 trials (10 missing), first w000-b000",
+			lost: []lost{{"missing", "new", 15}}, want: fixture.Inconclusive, reason: "15 missing", warning: "arm new lost 15 of 30 trials (15 missing), first w000-b000",
 		},
 		"half of its trials missing without a plan too": {
-			noPlan: true, lost: []lost{{"missing", "new", 10}}, want: fixture.Inconclusive, reason: "10 missing", warning: "arm new lost 10 of 20 trials (10 missing)",
+			noPlan: true, lost: []lost{{"missing", "new", 15}}, want: fixture.Inconclusive, reason: "15 missing", warning: "arm new lost 15 of 30 trials (15 missing)",
 		},
 		"losses of the baseline do not excuse those of a level": {
-			edit: fixture.AbsoluteGate("AtMost", "10s"), lost: []lost{{"missing", "old", 10}, {"missing", "new", 10}}, want: fixture.Inconclusive,
+			edit: fixture.AbsoluteGate("AtMost", "10s"), lost: []lost{{"missing", "old", 15}, {"missing", "new", 15}}, want: fixture.Inconclusive,
 			reason: "and as many of no arm 0 of",
 		},
 		"nor of one that must be reached": {
-			edit: fixture.AbsoluteGate("AtLeast", "1us"), lost: []lost{{"missing", "old", 10}, {"missing", "new", 10}}, want: fixture.Inconclusive,
+			edit: fixture.AbsoluteGate("AtLeast", "1us"), lost: []lost{{"missing", "old", 15}, {"missing", "new", 15}}, want: fixture.Inconclusive,
 			reason: "and as many of no arm 0 of",
 		},
 		"a level of an arm that lost nothing is Go": {edit: fixture.AbsoluteGate("AtMost", "10s"), lost: []lost{{"missing", "old", 2}}, want: fixture.Go},
@@ -95,21 +99,21 @@ func TestLosses_NeverImproveTheVerdict(t *testing.T) {
 		"a time of 1e-300 s is NoGo":                 {lost: []lost{{"beyond-meaning", "new", 1}}, want: fixture.NoGo, reason: "allowed are 0 and magnitudes"},
 		"another unit is NoGo":                       {lost: []lost{{"unit", "new", 1}}, want: fixture.NoGo, reason: `has unit "ms"`},
 		"Succeeded beside exit code 1 is NoGo":       {lost: []lost{{"contradiction", "new", 1}}, want: fixture.NoGo, reason: "outcome is Succeeded and exitCode 1"},
-		"a baseline that crashes makes Inconclusive": {lost: []lost{{"crash", "old", 14}}, want: fixture.Inconclusive, reason: "the baseline does not complete"},
+		"a baseline that crashes makes Inconclusive": {lost: []lost{{"crash", "old", 9}}, want: fixture.Inconclusive, reason: "the baseline does not complete"},
 		"so it does when one of its trials does":     {lost: []lost{{"crash", "old", 1}}, want: fixture.Inconclusive, reason: "the baseline does not complete"},
 		"a baseline may be allowed to crash": {
 			edit: fixture.CompletesGate("80%", "", "old"), lost: []lost{{"crash", "old", 1}}, want: fixture.Go,
 		},
 		"arms that lose alike are compared, and blocks that never ran are no loss": {
-			edit: fixture.CombineEdits(fixture.CompletesGate("80%", ""), fixture.FewBlocks), lost: []lost{{"missing", "old", 4}, {"missing", "new", 4}}, want: fixture.Go,
-			warning: "arm old lost 2 of 18 trials",
+			edit: fixture.CombineEdits(fixture.CompletesGate("80%", ""), fixture.FewBlocks), lost: []lost{{"whole blocks", "", 1}, {"missing", "old", 4}, {"missing", "new", 4}}, want: fixture.Go,
+			warning: "arm old lost 4 of 27 trials",
 		},
 		"blocks that never ran cost nothing but their number": {edit: fixture.FewBlocks, lost: []lost{{"whole blocks", "", 2}}, want: fixture.Go},
 		"a planned trial that is not there leaves open whether it completed": {
-			lost: []lost{{"missing", "new", 1}}, want: fixture.Inconclusive, reason: "19 of 20 trials completed against at least 1.000: 1 missing (first w000-b00",
+			lost: []lost{{"missing", "new", 1}}, want: fixture.Inconclusive, reason: "29 of 30 trials completed against at least 1.000: 1 missing (first w000-b00",
 		},
-		"four of twenty are too few for the exact test, and their results are unknown": {
-			lost: []lost{{"slowest", "new", 4}}, want: fixture.Inconclusive, reason: "16 of 20 trials completed against at least 1.000: 4 missing",
+		"four of thirty are too few for the exact test, and their results are unknown": {
+			lost: []lost{{"slowest", "new", 4}}, want: fixture.Inconclusive, reason: "26 of 30 trials completed against at least 1.000: 4 missing",
 		},
 		"nor is it a NoGo that many are not there": {
 			edit: fixture.CombineEdits(fixture.CompletesGate("95%", ""), fixture.FewBlocks), lost: []lost{{"slowest", "new", 4}}, want: fixture.Inconclusive, reason: "the results of trials without an end",
@@ -118,7 +122,7 @@ func TestLosses_NeverImproveTheVerdict(t *testing.T) {
 			lost: []lost{{"missing", "old", 1}}, want: fixture.Inconclusive, reason: "the baseline does not complete",
 		},
 		"a share that is reached without them holds, and the exact test looks": {
-			edit: fixture.CompletesGate("80%", ""), lost: []lost{{"slowest", "new", 4}}, want: fixture.Go, warning: "arm new lost 4 of 20 trials (4 missing)",
+			edit: fixture.CompletesGate("80%", ""), lost: []lost{{"slowest", "new", 4}}, want: fixture.Go, warning: "arm new lost 4 of 30 trials (4 missing)",
 		},
 	}
 	for name, c := range cases {
@@ -163,7 +167,7 @@ func TestRemovedTrial_IsCountedOnce(t *testing.T) {
 	l.Retain(func(a record.Attempt) bool { return a.ID != gone.ID })
 	sealed := map[string]string{"attempts/" + gone.Block + "/" + gone.ID + ".json": strings.Repeat("0", 64)}
 	got := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Sealed: sealed}, 0)
-	const want = "19 of 20 trials completed against at least 1.000: 1 changed since it was analysed before (first w000-b000"
+	const want = "29 of 30 trials completed against at least 1.000: 1 changed since it was analysed before (first w000-b000"
 	says := func(g analysis.GateResult) bool { return g.Candidate == "new" && strings.HasPrefix(g.Message, want) }
 	if !slices.ContainsFunc(got.Gates, says) {
 		t.Errorf("%+v, want %q", got.Gates, want)
@@ -177,7 +181,7 @@ func TestLosses_TrialOfAnotherExecutionIsUnknown(t *testing.T) {
 	one := &l.Attempts[slices.IndexFunc(l.Attempts, func(a record.Attempt) bool { return a.Arm == "new" && !a.Warmup })]
 	one.ID = "other/" + one.Trial
 	got := l.Analyze()
-	const want = "19 of 20 trials completed against at least 1.000: 1 superseded by another execution of the block (first w000-b000"
+	const want = "29 of 30 trials completed against at least 1.000: 1 superseded by another execution of the block (first w000-b000"
 	says := func(g analysis.GateResult) bool { return g.Candidate == "new" && strings.HasPrefix(g.Message, want) }
 	if got.Verdict != fixture.Inconclusive || !slices.ContainsFunc(got.Gates, says) {
 		t.Errorf("%s, %+v: want %s and %q", got.Verdict, got.Gates, fixture.Inconclusive, want)

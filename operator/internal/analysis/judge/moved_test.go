@@ -36,7 +36,7 @@ func TestMovedTrials_FailuresStillCount(t *testing.T) {
 			a := &second[i]
 			a.ID, a.StartedAt, a.Source = "second/"+a.Trial, a.StartedAt.Add(time.Hour), record.Source{}
 		}
-		l.Retain(func(a record.Attempt) bool { return a.Slot < 3 })
+		l.Retain(func(a record.Attempt) bool { return a.Slot < 5 })
 		for _, arm := range arms {
 			l.EachOf(arm, spoil)
 		}
@@ -75,14 +75,14 @@ func TestMovedTrials_FailuresStillCount(t *testing.T) {
 		"every block ran twice": {func(l *analyzed.Run) record.Evidence { again(l, crash); return nothing }, fixture.Go, ""},
 		"the candidate reported nothing of use in the execution that does not count": {
 			func(l *analyzed.Run) record.Evidence { again(l, negative, "new"); return nothing }, fixture.Inconclusive,
-			"15 of no use in another execution",
+			"25 of no use in another execution",
 		},
 		"nor did the baseline": {
 			func(l *analyzed.Run) record.Evidence { again(l, negative, "new", "old"); return nothing }, fixture.Go, "",
 		},
 		"the candidate crashed under a lease that was stale": {
 			func(l *analyzed.Run) record.Evidence { return underStale(l, "new") }, fixture.Inconclusive,
-			"15 failed in an execution that does not count",
+			"25 failed in an execution that does not count",
 		},
 		"so did the baseline": {func(l *analyzed.Run) record.Evidence { return underStale(l, "new", "old") }, fixture.Go, ""},
 		"the candidate's warm-ups never ended": {
@@ -94,21 +94,21 @@ func TestMovedTrials_FailuresStillCount(t *testing.T) {
 		},
 		"plans without the trials in which the candidate crashed": {func(l *analyzed.Run) record.Evidence {
 			for i := range l.Waves[0].Blocks {
-				l.Waves[0].Blocks[i].Order = l.Waves[0].Blocks[i].Order[:2]
+				l.Waves[0].Blocks[i].Order = l.Waves[0].Blocks[i].Order[:5]
 			}
 			l.EachOf("new", func(a *record.Attempt) {
-				if a.Slot > 1 {
+				if a.Slot > 4 {
 					crash(a)
 				}
 			})
 			return nothing
-		}, fixture.Inconclusive, "attempts/w000-b0000/simulated/w000-b0000-s00002.json is missing, cannot be read or contradicts"},
+		}, fixture.Inconclusive, "attempts/w000-b0000/simulated/w000-b0000-s00005.json is missing, cannot be read or contradicts"},
 		"a wave in which the candidate is slower, with another run's plan": {func(l *analyzed.Run) record.Evidence {
 			l.AddWave(t, record.Screen, 1.2)
 			l.Waves[1].Experiment = "sha256:0"
 			return nothing
 		}, fixture.Inconclusive, "waves/001/wave.json is missing, cannot be read or contradicts"},
-		"both arms lost half of their trials, the candidate the slower ones": {func(l *analyzed.Run) record.Evidence {
+		"both arms lost a third of their trials, the candidate the slower ones": {func(l *analyzed.Run) record.Evidence {
 			count := map[string]int{}
 			for i := range l.Attempts {
 				a := &l.Attempts[i]
@@ -117,7 +117,7 @@ func TestMovedTrials_FailuresStillCount(t *testing.T) {
 				}
 			}
 			return nothing
-		}, fixture.Inconclusive, "10 of 20 trials completed against at least 1.000: 10 missing"},
+		}, fixture.Inconclusive, "20 of 30 trials completed against at least 1.000: 10 missing"},
 		"no plan, and a crash is an attempt of something else": {func(l *analyzed.Run) record.Evidence {
 			a := l.LastOf("new")
 			crash(a)

@@ -47,7 +47,7 @@ func beside(neighbour fixture.Neighbour, arms []string, blocks ...int) func(*ana
 func TestJudge_Neighbour(t *testing.T) {
 	t.Parallel()
 	// Three arms, four points, two slots of each: 24 measured trials in each of 12 blocks.
-	const perBlock, all = 24, 12 * 24
+	const perBlock, all = 36, 12 * 36
 	candidates := []string{"fused-naive", "fused-m4r"}
 	cases := map[string]struct {
 		edit    func(*fixture.RunSpec, *fixture.TemplateSpec)
@@ -77,12 +77,12 @@ func TestJudge_Neighbour(t *testing.T) {
 			says: "steal 17 %, limit 2 %",
 		},
 		"one who was there for the candidates only is not known to be a neighbour: never a Go for it, and never a NoGo": {
-			tamper: beside(fixture.Neighbour{Slowdown: 2, OtherWork: 0.5}, candidates, 2, 3, 4), verdict: fixture.Inconclusive, invalid: 3 * 16,
+			tamper: beside(fixture.Neighbour{Slowdown: 2, OtherWork: 0.5}, candidates, 2, 3, 4), verdict: fixture.Inconclusive, invalid: 3 * 24,
 			reason: "noise limits leave out 24 of 96 trials of fused-m4r and 0 of 96 of loop over all points (Fisher's exact test, p = 2.3e-08)",
-			warns:  "noise limits left out trials of some arms more often than of others: 0 of 96 trials of loop, 24 of 96 trials of fused-naive",
+			warns:  "noise limits left out trials of some arms more often than of others: 0 of 144 trials of loop, 36 of 144 trials of fused-naive",
 		},
 		"where every trial counted says the same, arms that lost trials at different rates are a warning": {
-			tamper: beside(fixture.Neighbour{Slowdown: 1, OtherWork: 0.5}, candidates, 2, 3, 4), verdict: fixture.Go, invalid: 3 * 16,
+			tamper: beside(fixture.Neighbour{Slowdown: 1, OtherWork: 0.5}, candidates, 2, 3, 4), verdict: fixture.Go, invalid: 3 * 24,
 			warns: "more often than of others",
 		},
 		"one trial is left out alone": {
@@ -90,11 +90,11 @@ func TestJudge_Neighbour(t *testing.T) {
 		},
 		"the canary sees one on another CPU: the trials count, and the warning says of which arms they are": {
 			tamper: beside(memoryNeighbour, nil, 4, 5, 6), verdict: fixture.Go,
-			warns: "canary beyond its limit leaves no trial out, as a trial can cause it itself: 24 of 96 trials of loop, 24 of 96 trials of fused-naive, 24 of 96 trials of fused-m4r",
+			warns: "canary beyond its limit leaves no trial out, as a trial can cause it itself: 36 of 144 trials of loop, 36 of 144 trials of fused-naive, 36 of 144 trials of fused-m4r",
 		},
 		"the canary was slow beside the candidates only, which the warning says": {
 			tamper: beside(memoryNeighbour, candidates, 4), verdict: fixture.Inconclusive,
-			warns: "8 of 96 trials of fused-naive (unlike the baseline, Fisher's exact test p = 0.0067)",
+			warns: "12 of 144 trials of fused-naive (unlike the baseline, Fisher's exact test p = 0.00038)",
 		},
 		"waiting for a disk may be the trial's own": {
 			tamper: beside(fixture.Neighbour{Slowdown: 1.3, PressureIO: 0.6}, nil, 2), verdict: fixture.Go,
@@ -113,7 +113,7 @@ func TestJudge_Neighbour(t *testing.T) {
 		"with Warn the trials are used, and the warning counts them": {
 			edit: environmentOf(assayv1alpha1.ViolationWarn, assayv1alpha1.NoiseLimits{}), tamper: beside(cpuNeighbour, candidates, 4),
 			verdict: fixture.Inconclusive,
-			warns:   fmt.Sprintf("16 of %d trials ran beyond a noise limit and are used, because environment.onViolation is Warn: otherWork in 16", all),
+			warns:   fmt.Sprintf("24 of %d trials ran beyond a noise limit and are used, because environment.onViolation is Warn: otherWork in 24", all),
 		},
 		"with Invalid they are left out as with Retry": {
 			edit: environmentOf(assayv1alpha1.ViolationInvalid, assayv1alpha1.NoiseLimits{}), tamper: beside(cpuNeighbour, nil, 4),
@@ -132,7 +132,7 @@ func TestJudge_Neighbour(t *testing.T) {
 			tamper: func(l *analyzed.Run) {
 				a := l.LastOf("loop")
 				a.Isolation.Level, a.Noise.During.ThrottledSeconds = "Throttled", ptr.To(0.0005)
-			}, verdict: fixture.Go, warns: "throttled beyond its limit leaves no trial out, as a trial can cause it itself: 1 of 96 trials of loop",
+			}, verdict: fixture.Go, warns: "throttled beyond its limit leaves no trial out, as a trial can cause it itself: 1 of 144 trials of loop",
 		},
 		"the same where CPUs are shared is within the limit": {
 			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {

@@ -6,6 +6,7 @@ import (
 	"assay.dev/assay/operator/test/analyzed"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -52,7 +53,7 @@ func TestRejection_OtherTrialsOfTheBlockRemain(t *testing.T) {
 	for i := range run.Attempts {
 		a := &run.Attempts[i]
 		if a.Block == "w000-b0004" && a.Arm == "fused-m4r" && !a.Warmup && a.Parameters["batchSize"] == "8" &&
-			a.Parameters["pendingDelta"] == "0" {
+			a.Parameters["pendingDelta"] == "0" && a.Slot%experiment.VisitTrials == 1 {
 			hit = a
 			break
 		}
@@ -64,7 +65,7 @@ func TestRejection_OtherTrialsOfTheBlockRemain(t *testing.T) {
 			t.Errorf("%s of %s rests on %d blocks, want all 12", gate.Title(), gate.Candidate, gate.Estimate.Blocks)
 		}
 	}
-	if got.Trials.Used != 12*24-1 || got.LostBlocks != 0 {
+	if got.Trials.Used != 12*36-1 || got.LostBlocks != 0 {
 		t.Errorf("%d trials used and %d blocks lost, want all but one and none", got.Trials.Used, got.LostBlocks)
 	}
 }

@@ -136,7 +136,7 @@ func TestSearch_Answers(t *testing.T) {
 		},
 		"losses of every arm at a load excuse none of them": {
 			nil, func(a *record.Attempt) {
-				if a.Point == "rate=200" && a.Slot%2 == 0 {
+				if a.Point == "rate=200" && a.Slot%experiment.VisitTrials == 2 {
 					a.Outcome, a.Result, a.ExitCode, a.Message = record.NotStarted, nil, nil, "the node was drained"
 				}
 			},

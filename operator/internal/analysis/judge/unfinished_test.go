@@ -28,7 +28,7 @@ func TestUnfinished_TrialsAreLossesOfTheirArm(t *testing.T) {
 		reason   string
 	}{
 		"one of the candidate's leaves open whether it completes": {
-			arm: "new", count: 1, want: fixture.Inconclusive, complete: fixture.Inconclusive, reason: "19 of 20 trials completed against at least 1.000: 1 begun and never ended (first w000-b0000-s",
+			arm: "new", count: 1, want: fixture.Inconclusive, complete: fixture.Inconclusive, reason: "29 of 30 trials completed against at least 1.000: 1 begun and never ended (first w000-b0000-s",
 		},
 		"trials with an unknown end do not make a NoGo": {
 			arm: "new", count: 14, want: fixture.Inconclusive, complete: fixture.Inconclusive,
@@ -41,7 +41,7 @@ func TestUnfinished_TrialsAreLossesOfTheirArm(t *testing.T) {
 		},
 		"a few trials of repeated blocks are the trace of a lost node": {arm: "new", count: 2, repeated: true, want: fixture.Go},
 		"an arm that had many more repeated than the baseline may have chosen which": {
-			arm: "new", count: 8, repeated: true, want: fixture.Inconclusive, reason: "arm new lost 8 of 28 trials (8 begun and never ended), and the baseline 0 of 20 trials (Fisher's exact test",
+			arm: "new", count: 8, repeated: true, want: fixture.Inconclusive, reason: "arm new lost 8 of 38 trials (8 begun and never ended), and the baseline 0 of 30 trials (Fisher's exact test",
 		},
 		"with completing Advisory the exact test counts them": {
 			edit: fixture.CompletesGate("", assayv1alpha1.Advisory), arm: "new", count: 8, want: fixture.Inconclusive, complete: fixture.Inconclusive, reason: "8 begun and never ended), and the baseline",

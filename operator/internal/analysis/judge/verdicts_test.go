@@ -61,7 +61,7 @@ func TestJudge_Verdicts(t *testing.T) {
 		},
 		"a p95 gate is judged on merged samples": {
 			edit:    fixture.WithGates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}),
-			seconds: fixture.SpeedUp(1), verdict: fixture.Go, bestOf: "fused-naive or fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.Go}, reason: "its blocking gate holds",
+			seconds: fixture.SpeedUp(1), verdict: fixture.Go, bestOf: "fused-m4r or fused-naive", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.Go}, reason: "its blocking gate holds",
 		},
 		"a p99 gate without a thousand samples is Invalid": {
 			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
@@ -185,7 +185,7 @@ func TestJudge_Verdicts(t *testing.T) {
 					a.Outcome, a.Result, a.Message, a.ExitCode = record.Failed, nil, "exit status 3", ptr.To(3)
 				})
 			},
-			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "arm fused-naive lost 64 of 64 trials (64 failed), first w000-b0000-s00001",
+			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "arm fused-naive lost 96 of 96 trials (96 failed), first w000-b0000-s00001",
 		},
 		"NoGo and Invalid together are Invalid, not NoGo": {
 			edit: fixture.WithGates(fixture.GainAt8("100")),
@@ -218,7 +218,7 @@ func TestJudge_Verdicts(t *testing.T) {
 			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) { delete(a.Result.Metrics, "throughput") })
 			},
-			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "metric throughput is absent", warning: "arm fused-m4r lost 64 of 64 trials",
+			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "metric throughput is absent", warning: "arm fused-m4r lost 96 of 96 trials",
 		},
 		"an optional metric may be missing, but a gate that needs it fails": {
 			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
@@ -230,7 +230,7 @@ func TestJudge_Verdicts(t *testing.T) {
 			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) { delete(a.Result.Metrics, "throughput") })
 			},
-			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "16 unusable", without: "metric throughput has no",
+			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "24 unusable", without: "metric throughput has no",
 		},
 		"a result without a parity digest does not count": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
@@ -267,7 +267,7 @@ func TestJudge_Verdicts(t *testing.T) {
 			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "the axis pendingDelta (0, 1) has no measurable effect",
 		},
 		"a prediction missed by more than a factor of two raises a warning": {
-			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "throughput of fused-m4r at batchSize=8,pendingDelta=0: predicted 1.500x, measured 6.486x [6.468, 6.505]: 4.3 times",
+			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "throughput of fused-m4r at batchSize=8,pendingDelta=0: predicted 1.500x, measured 6.500x [6.457, 6.543]: 4.3 times",
 		},
 		"a change in the other direction than predicted raises a warning": {
 			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "the effect has the opposite direction",
@@ -281,7 +281,7 @@ func TestJudge_Verdicts(t *testing.T) {
 					}
 				}
 			},
-			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "of 192 attempts used 24 had isolation Shared",
+			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "of 288 attempts used 36 had isolation Shared",
 		},
 	}
 	for name, c := range cases {

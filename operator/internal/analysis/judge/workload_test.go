@@ -44,9 +44,11 @@ func TestOtherWorkload_IsInvalid(t *testing.T) {
 		},
 		"a baseline of another": {renamed("other", all("old")), fixture.Invalid, `arm new are of workload "simulated" and those of old of "other"`, "so the arms are not compared"},
 		"one trial of another": {
-			renamed("other", func(i int, a *record.Attempt) bool { return a.Arm == "new" && a.Block == "w000-b0003" && a.Slot < 2 }),
+			renamed("other", func(i int, a *record.Attempt) bool {
+				return a.Arm == "new" && a.Block == "w000-b0003" && a.Slot%experiment.VisitTrials == 1
+			}),
 			fixture.Invalid,
-			`arm new changed during the run: result.workload.name is "other" in 1 trials and "simulated" in 19 trials`, "",
+			`arm new changed during the run: result.workload.name is "other" in 1 trials and "simulated" in 29 trials`, "",
 		},
 		"a baseline that became another": {
 			renamed("other", func(_ int, a *record.Attempt) bool { return a.Arm == "old" && a.Block > "w000-b0004" }), fixture.Invalid,

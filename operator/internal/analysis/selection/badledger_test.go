@@ -20,7 +20,7 @@ func TestAnalysis_BadLedgers(t *testing.T) {
 	key := func(trial string) string {
 		return fmt.Sprintf("attempts/%s/pod-%s/%s.json", trial[:10], trial[:10], trial)
 	}
-	const trial, other = "w000-b0001-s00003", "w000-b0002-s00003"
+	const trial, other = "w000-b0001-s00004", "w000-b0002-s00004"
 	cases := map[string]struct {
 		spoil    func(*folderledger.Ledger)
 		trials   analysis.Trials
@@ -30,50 +30,50 @@ func TestAnalysis_BadLedgers(t *testing.T) {
 	}{
 		"a missing attempt leaves its trial missing": {
 			spoil:  func(l *folderledger.Ledger) { l.Remove(key(trial)) },
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 143}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Missing: 1, Attempts: 191}, changed: true,
 		},
 		"an attempt copied to another key is named and not counted twice": {
 			spoil: func(l *folderledger.Ledger) {
 				l.Write("attempts/w000-b0001/pod-copy/"+trial+".json", l.Read(key(trial)))
 			},
-			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 192}, changed: true,
 			excluded: "attempts/w000-b0001/pod-copy/" + trial + ".json", reason: "which belongs at " + key(trial) + ": it was moved or changed",
 		},
 		"an attempt copied over another one is named and spoils it": {
 			spoil:  func(l *folderledger.Ledger) { l.Write(key(other), l.Read(key(trial))) },
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 191}, changed: true,
 			excluded: key(other), reason: "it was moved or changed",
 		},
 		"a truncated attempt is named and spoils its trial": {
 			spoil:  func(l *folderledger.Ledger) { l.Write(key(trial), l.Read(key(trial))[:400]) },
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 191}, changed: true,
 			excluded: key(trial), reason: "truncated",
 		},
 		"an empty attempt is named and spoils its trial": {
 			spoil:  func(l *folderledger.Ledger) { l.Write(key(trial), nil) },
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 191}, changed: true,
 			excluded: key(trial), reason: "",
 		},
 		"an attempt of another run is named and spoils its trial": {
 			spoil: func(l *folderledger.Ledger) {
 				l.Replace(key(trial), "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11", "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c12")
 			},
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: "it is of run uid",
 		},
 		"an attempt with another argument than its cell is named and spoils its trial": {
 			spoil:  func(l *folderledger.Ledger) { l.Replace(key(trial), "--iterations=30", "--iterations=29") },
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: `is "--iterations=29" and the cell has "--iterations=30"`,
 		},
 		"an attempt with another program than its cell is named and spoils its trial": {
 			spoil:  func(l *folderledger.Ledger) { l.Replace(key(trial), "/usr/local/bin/pir-scan", "/tmp/pir-scan") },
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: `it ran "/tmp/pir-scan" and the cell runs "/usr/local/bin/pir-scan"`,
 		},
 		"an attempt with other parameters than its cell is named and spoils its trial": {
 			spoil:  func(l *folderledger.Ledger) { l.Replace(key(trial), `"iterations":"30"`, `"iterations":"31"`) },
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: `iterations is "31" here and "30" there`,
 		},
 		"a result changed after the run was analysed is named and spoils its trial": {
@@ -81,7 +81,7 @@ func TestAnalysis_BadLedgers(t *testing.T) {
 				l.Analyze()
 				l.Replace(key(trial), `"durationSeconds":`, `"durationSeconds":1`)
 			},
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: "its object had sha256",
 		},
 		"analysing again does not hide a change": {
@@ -90,7 +90,7 @@ func TestAnalysis_BadLedgers(t *testing.T) {
 				l.Replace(key(trial), `"durationSeconds":`, `"durationSeconds":1`)
 				l.Analyze()
 			},
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: "its object had sha256",
 		},
 		"an attempt removed after the run was analysed is named": {
@@ -98,7 +98,7 @@ func TestAnalysis_BadLedgers(t *testing.T) {
 				l.Analyze()
 				l.Remove(key(trial))
 			},
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 143}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Missing: 1, Attempts: 191}, changed: true,
 			excluded: key(trial), reason: "and is gone",
 		},
 		"an attempt that came after the run was analysed counts": {
@@ -108,19 +108,19 @@ func TestAnalysis_BadLedgers(t *testing.T) {
 				l.Analyze()
 				l.Write(key(trial), late)
 			},
-			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
+			trials: analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 192},
 		},
 		"a damaged list of analysed objects is reported, and the existing objects count": {
 			spoil: func(l *folderledger.Ledger) {
 				l.Analyze()
 				l.Write("analysis/000/evidence.sha256", []byte("nonsense\n"))
 			},
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 192},
 			excluded: "analysis/000/evidence.sha256", reason: "line 1 is not the sha256sum of an attempt",
 		},
 		"an object that is no attempt is named": {
 			spoil:  func(l *folderledger.Ledger) { l.Write("attempts/notes.txt", []byte("hello")) },
-			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144}, changed: true,
+			trials: analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 192}, changed: true,
 			excluded: "attempts/notes.txt", reason: "invalid attempt",
 		},
 	}
@@ -153,12 +153,12 @@ func TestAnalysis_BadLedgers(t *testing.T) {
 
 func TestMissingWave_GapsAndAlterationsAreReported(t *testing.T) {
 	t.Parallel()
-	const trial = "attempts/w000-b0001/pod-w000-b0001/w000-b0001-s00003.json"
+	const trial = "attempts/w000-b0001/pod-w000-b0001/w000-b0001-s00004.json"
 	for name, c := range map[string]struct {
 		spoil func(*folderledger.Ledger)
 		says  string // Part of an exclusion or a warning.
 	}{
-		"a missing attempt": {func(l *folderledger.Ledger) { l.Remove(trial) }, "1 missing), first w000-b0001-s00003"},
+		"a missing attempt": {func(l *folderledger.Ledger) { l.Remove(trial) }, "1 missing), first w000-b0001-s00004"},
 		"Succeeded beside an exit code": {
 			func(l *folderledger.Ledger) { l.Replace(trial, `"exitCode":0`, `"exitCode":3`) }, "outcome is Succeeded and exitCode 3",
 		},
@@ -176,14 +176,14 @@ func TestMissingWave_GapsAndAlterationsAreReported(t *testing.T) {
 				l.Replace("waves/000/wave.json", `"purpose":"screen"`, `"purpose":"show"`)
 			}, "$.purpose",
 		},
-		"an unknown field": {func(l *folderledger.Ledger) { l.Replace(trial, `"slot":3`, `"slot":3,"slat":4`) }, "slat"},
+		"an unknown field": {func(l *folderledger.Ledger) { l.Replace(trial, `"slot":4`, `"slot":4,"slat":4`) }, "slat"},
 		"a number of 1e300": {func(l *folderledger.Ledger) {
 			l.Replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e300,`)
 		}, "allowed are 0 and magnitudes"},
 		"a number beyond JSON's": {
 			func(l *folderledger.Ledger) {
 				l.Replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e999,`)
-			}, "w000-b0001-s00003",
+			}, "w000-b0001-s00004",
 		},
 		"a negative time": {func(l *folderledger.Ledger) {
 			l.Replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[-1,`)

@@ -88,7 +88,7 @@ func TestClocks_OffsetDoesNotChangeVerdict(t *testing.T) {
 				t.Errorf("seed %d: %s is excluded: %s", seed, excluded.Attempt, excluded.Reason)
 			}
 		}
-		if looked != (len(got.Excluded) > 0) || got.Trials.Used != 6*24 {
+		if looked != (len(got.Excluded) > 0) || got.Trials.Used != 6*36 {
 			t.Errorf("seed %d: %d trials are used and %d attempts excluded", seed, got.Trials.Used, len(got.Excluded))
 		}
 		if len(named) != off {
@@ -122,7 +122,7 @@ func TestStaleLease_StaleExecutionDoesNotReplaceAValidOne(t *testing.T) {
 		Known: true, Taken: []record.LeaseTaken{{Run: run.Exp.Run, Lease: lease}}, Ends: []record.LeaseEnd{{Run: run.Exp.Run, Lease: lease, EndedAt: ended}},
 	}
 	got := analyze.Evidence(run.Exp, record.Evidence{Waves: run.Waves, Attempts: run.Attempts, Leases: leases}, 0)
-	if want := 2*24 + 4; got.Trials.Used != want {
+	if want := 2*36 + 4; got.Trials.Used != want {
 		t.Errorf("%d used, want %d: the four trials of the block that were in time, and none that was late", got.Trials.Used, want)
 	}
 }
@@ -144,7 +144,7 @@ func TestStaleLease_WholeBlockIsNoLoss(t *testing.T) {
 			l.Attempts[i].Lease = &other
 		}
 	}
-	if got := l.AnalyzeLeased(lease); got.Verdict != fixture.Go || got.Trials.Invalid != 8 {
+	if got := l.AnalyzeLeased(lease); got.Verdict != fixture.Go || got.Trials.Invalid != 12 {
 		t.Errorf("%s: %s; %+v", got.Verdict, got.Candidates[0].Reason, got.Trials)
 	}
 }

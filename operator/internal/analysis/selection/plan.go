@@ -23,6 +23,7 @@ type plan struct {
 type plannedSlot struct {
 	cell         Cell
 	block, build string
+	slot         int
 	warmup       bool
 	command      *command
 }
@@ -58,7 +59,7 @@ func indexPlan(exp *experiment.Experiment, waves []record.Wave, through int) (pl
 				point, knownPoint := points[wave.Points[c.Point].Key]
 				arm, knownArm := arms[wave.Arms[c.Arm].Name]
 				if knownPoint && knownArm {
-					out.slots[record.TrialName(block, slot, warmup)] = &plannedSlot{Cell{point, arm}, block, c.Build, warmup,
+					out.slots[record.TrialName(block, slot, warmup)] = &plannedSlot{Cell{point, arm}, block, c.Build, slot, warmup,
 						&commands[index]}
 				}
 			}

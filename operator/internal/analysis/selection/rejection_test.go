@@ -31,12 +31,12 @@ func TestSelect_CountsEachTrialOnceAndNamesTheRejected(t *testing.T) {
 		reason   string // Part of the first exclusion.
 	}{
 		"everything that was planned counts once": {
-			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
+			trials: analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 192},
 		},
 		"a second execution of a block is superseded as a whole": {
 			tamper:   func(l *testLedger) { l.attempts = append(l.attempts, other(l, "w000-b0001", "again")...) },
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 180},
-			excluded: 36, reason: "execution pod-w000-b0001 counts",
+			trials:   analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 240},
+			excluded: 48, reason: "execution pod-w000-b0001 counts",
 		},
 		"a complete second execution supersedes one that was cut short, though it came later": {
 			tamper: func(l *testLedger) {
@@ -44,7 +44,7 @@ func TestSelect_CountsEachTrialOnceAndNamesTheRejected(t *testing.T) {
 				l.remove(func(a *record.Attempt) bool { return !(a.Block != "w000-b0001" || a.Warmup || a.Slot < 5) })
 				l.attempts = append(l.attempts, again...)
 			},
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144 + 17},
+			trials:   analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 192 + 17},
 			excluded: 17, reason: "execution again counts",
 		},
 		"a failed trial is a result: the execution that has it is not replaced by one that succeeded": {
@@ -57,21 +57,21 @@ func TestSelect_CountsEachTrialOnceAndNamesTheRejected(t *testing.T) {
 				}
 				l.attempts = append(l.attempts, again...)
 			},
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Failed: 1, Attempts: 180},
-			excluded: 37, reason: "execution pod-w000-b0001 counts",
+			trials:   analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Failed: 1, Attempts: 240},
+			excluded: 49, reason: "execution pod-w000-b0001 counts",
 		},
 		"a trial that was never run is missing": {
 			tamper: func(l *testLedger) {
 				l.remove(func(a *record.Attempt) bool { return !(a.Trial != "w000-b0002-s00000") })
 			},
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 143},
+			trials: analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Missing: 1, Attempts: 191},
 		},
 		"a trial that could not be started is missing and says why": {
 			tamper: func(l *testLedger) {
 				a := l.lastOf("loop")
 				a.Outcome, a.Result, a.Message = record.NotStarted, nil, "no such file"
 			},
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Missing: 1, Attempts: 192},
 			excluded: 1, reason: "no such file",
 		},
 		"an unreadable object spoils its trial and nothing else": {
@@ -80,32 +80,32 @@ func TestSelect_CountsEachTrialOnceAndNamesTheRejected(t *testing.T) {
 				l.problems = []record.Problem{{Source: record.Source{Key: "attempts/w000-b0002/pod/w000-b0002-s00000.json"},
 					Reason: "attempt is truncated"}}
 			},
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143},
+			trials:   analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 191},
 			excluded: 1, reason: "truncated",
 		},
 		"an attempt of another run is foreign": {
 			tamper:   func(l *testLedger) { l.lastOf("loop").Run.UID = "other" },
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192},
 			excluded: 1, reason: `run uid "other"`,
 		},
 		"an attempt of another experiment is foreign": {
 			tamper:   func(l *testLedger) { l.lastOf("loop").Experiment = "sha256:0" },
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192},
 			excluded: 1, reason: "experiment sha256:0",
 		},
 		"an attempt at an unknown point is foreign": {
 			tamper:   func(l *testLedger) { l.lastOf("loop").Point = "batchSize=99" },
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192},
 			excluded: 1, reason: `no point "batchSize=99"`,
 		},
 		"an attempt of an unknown arm is foreign": {
 			tamper:   func(l *testLedger) { l.lastOf("loop").Arm = "turbo" },
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192},
 			excluded: 1, reason: `no arm "turbo"`,
 		},
 		"an attempt that claims an arm its slot was not planned for is foreign": {
 			tamper:   func(l *testLedger) { l.lastOf("loop").Arm = "fused-m4r" },
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192},
 			excluded: 1, reason: "planned for another arm or point",
 		},
 		"a warm-up cannot pose as a measured trial": {
@@ -116,7 +116,7 @@ func TestSelect_CountsEachTrialOnceAndNamesTheRejected(t *testing.T) {
 					}
 				}
 			},
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 192},
 			excluded: 1, reason: "do not fit together",
 		},
 		"an attempt in a block that no wave planned is foreign": {
@@ -126,12 +126,12 @@ func TestSelect_CountsEachTrialOnceAndNamesTheRejected(t *testing.T) {
 				a.Slot = 0
 				l.attempts = append(l.attempts, a)
 			},
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 145},
+			trials:   analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 193},
 			excluded: 1, reason: "no wave planned trial w000-b0099-s00000",
 		},
 		"the same attempt twice counts once": {
 			tamper:   func(l *testLedger) { l.attempts = append(l.attempts, *l.lastOf("loop")) },
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 145},
+			trials:   analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 193},
 			excluded: 1, reason: "same id",
 		},
 		"an attempt under another lease is foreign": {
@@ -144,7 +144,7 @@ func TestSelect_CountsEachTrialOnceAndNamesTheRejected(t *testing.T) {
 				}
 				l.lastOf("loop").Lease = &record.Lease{Node: "node-a", Token: 6}
 			},
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192},
 			excluded: 1, reason: "lease token 7 of node node-a",
 		},
 		"attempts from another environment are left out and the key is named": {
@@ -155,24 +155,24 @@ func TestSelect_CountsEachTrialOnceAndNamesTheRejected(t *testing.T) {
 					}
 				}
 			},
-			trials:   analysis.Trials{Planned: 144, Used: 72, Warmups: 48, Invalid: 24, Attempts: 144},
-			excluded: 24, reason: `cpuModel is "Xeon" here and "AMD EPYC" there`,
+			trials:   analysis.Trials{Planned: 192, Used: 108, Warmups: 48, Invalid: 36, Attempts: 192},
+			excluded: 36, reason: `cpuModel is "Xeon" here and "AMD EPYC" there`,
 		},
 		"a histogram that cannot be decoded is left out": {
 			tamper: func(l *testLedger) {
 				l.lastOf("loop").Result.Metrics["latency"] = &record.Metric{Unit: "s",
 					Histogram: &record.Histogram{Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: 3, Data: "AAAA"}}
 			},
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 143, Warmups: 48, Invalid: 1, Attempts: 192},
 			excluded: 1, reason: "histogram",
 		},
 		"without a plan the attempts are taken at their word": {
 			tamper: func(l *testLedger) { l.waves = nil },
-			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
+			trials: analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 192},
 		},
 		"a plan of another experiment plans nothing": {
 			tamper:   func(l *testLedger) { l.waves[0].Experiment = "sha256:1" },
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
+			trials:   analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 192},
 			excluded: 1, reason: "the plan is of run",
 		},
 		"attempts of later waves are not looked at": {
@@ -181,7 +181,7 @@ func TestSelect_CountsEachTrialOnceAndNamesTheRejected(t *testing.T) {
 				later.Wave, later.Block, later.Trial, later.ID = 1, "w001-b0004", "w001-b0004-s00000", "pod/w001-b0004-s00000"
 				l.attempts = append(l.attempts, later)
 			},
-			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
+			trials: analysis.Trials{Planned: 192, Used: 144, Warmups: 48, Attempts: 192},
 		},
 	}
 	for name, c := range cases {
@@ -232,14 +232,14 @@ func TestSelect_RejectsAttemptsOfAnotherProgram(t *testing.T) {
 				executed(l, "programDigest", "blake3:a", arm("loop"))
 				executed(l, "programDigest", "blake3:moved", in("loop", "w000-b0003"))
 			},
-			excluded: 8, reason: "programDigest is blake3:moved here and blake3:a there; name the arm's image by digest",
+			excluded: 12, reason: "programDigest is blake3:moved here and blake3:a there; name the arm's image by digest",
 		},
 		"files beside the program count too": {
 			tamper: func(l *testLedger) {
 				executed(l, "imageFilesDigest", "blake3:a", arm("fused-m4r"))
 				executed(l, "imageFilesDigest", "blake3:b", in("fused-m4r", "w000-b0000"))
 			},
-			excluded: 8, reason: "of arm fused-m4r at this point: imageFilesDigest is blake3:b",
+			excluded: 12, reason: "of arm fused-m4r at this point: imageFilesDigest is blake3:b",
 		},
 		"so does a server": {
 			tamper: func(l *testLedger) {
@@ -252,7 +252,7 @@ func TestSelect_RejectsAttemptsOfAnotherProgram(t *testing.T) {
 						{Name: "client", Result: true, ProgramDigest: "blake3:" + l.attempts[i].Block}}
 				}
 			},
-			excluded: 24, reason: "programDigest of role server is blake3:b here and blake3:a there",
+			excluded: 36, reason: "programDigest of role server is blake3:b here and blake3:a there",
 		},
 		"attempts without digests are taken at their word": {tamper: func(*testLedger) {}},
 		"one key that some attempts lack is no other program": {
@@ -267,7 +267,7 @@ func TestSelect_RejectsAttemptsOfAnotherProgram(t *testing.T) {
 				executed(l, "programDigest", "blake3:a", arm("loop"))
 				executed(l, "programDigest", "blake3:moved", in("loop", "w000-b0003"))
 			},
-			excluded: 8, reason: "programDigest is blake3:moved here and blake3:a there",
+			excluded: 12, reason: "programDigest is blake3:moved here and blake3:a there",
 		},
 	}
 	for name, tc := range cases {
@@ -342,8 +342,8 @@ func TestSelect_BlocksOfAnotherMachineAreRejected(t *testing.T) {
 			named++
 		}
 	}
-	if named != 3*24 {
-		t.Errorf("%d exclusions say %q, want all 72: %.3v", named, says, got.Excluded())
+	if named != 3*36 {
+		t.Errorf("%d exclusions say %q, want all 108: %.3v", named, says, got.Excluded())
 	}
 }
 
@@ -351,7 +351,7 @@ func TestSelect_BlocksOfAnotherMachineAreRejected(t *testing.T) {
 func TestSelect_RejectsAttemptsAfterTheEndOfTheirLease(t *testing.T) {
 	lease := record.Lease{Node: "node-a", Token: 7}
 	other := record.Lease{Node: "node-a", Token: 6}
-	const blocks, trials = 4, 24
+	const blocks, trials = 4, 36
 	cases := map[string]struct {
 		leases func(run record.Run, lastEnd time.Time) record.Leases
 		used   int

@@ -19,6 +19,17 @@ func describe(s *Selection) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "  "+format+"\n", args...) }
 	line("trials %+v, %d own, %d succeeded, %d judged", s.Trials, len(s.Own), len(s.Succeeded), len(s.Judged))
+	after, unknown := 0, 0
+	for _, a := range s.Used {
+		if entry, entered := s.Entered[a]; entered && entry.Known {
+			after++
+		} else if entered {
+			unknown++
+		}
+	}
+	if line("of those used %d follow another arm and %d an unknown state", after, unknown); s.Without != "" {
+		line("%s", s.Without)
+	}
 	reasons := map[string][]string{}
 	for _, one := range s.Rejected {
 		reason := fmt.Sprintf("%s: %s", one.Kind.Reason(), one.Reason)
@@ -135,7 +146,8 @@ func allFates(s *Selection, attempts []record.Attempt) map[string]string {
 	for i := range attempts {
 		a := &attempts[i]
 		key := sourceOf(a).Key
-		objects[key] = append(objects[key], fmt.Sprintf("%q, own %t, used %t", s.Kinds[a], own[a], used[a]))
+		entry, entered := s.Entered[a]
+		objects[key] = append(objects[key], fmt.Sprintf("%q, own %t, used %t, entered %t %+v", s.Kinds[a], own[a], used[a], entered, entry))
 	}
 	out := map[string]string{"selection": describe(s), "digest": s.Digest}
 	for key, texts := range objects { // Of two equal objects either may be the duplicate.

@@ -20,6 +20,7 @@ type Selection struct {
 	Environments
 	Arms
 	Outcomes
+	Visits
 	// Purposes are those of the planned blocks.
 	Purposes
 	// Histograms are the decoded histograms of the results that were checked.
@@ -121,6 +122,7 @@ func Select(exp *experiment.Experiment, evidence record.Evidence, wave int) *Sel
 			OtherWorkloads: findOtherWorkloads(exp, evidence.Waves, workloadNames(counting.admitted, cells)),
 			Reports:        reportsOf(exp, counting.admitted, cells),
 		},
+		Visits:   findVisits(exp, planned, own.admitted, cells),
 		Outcomes: outcomesOf(exp, reported, fates, check.useless(notCounting)),
 		Purposes: planned.purposes, Histograms: check.histograms, Noise: noise, Digest: sums.with(markerSums(markers)).digest(),
 	}

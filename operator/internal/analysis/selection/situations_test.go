@@ -14,7 +14,7 @@ import (
 const (
 	firstBlock = "w000-b0000"
 	lastBlock  = "w001-b0002"
-	oneTrial   = firstBlock + "-s00003"
+	oneTrial   = firstBlock + "-s00004"
 )
 
 // situation alters the ledger of a run of two waves with three blocks, of which the second wave has one.
@@ -23,7 +23,7 @@ type situation struct {
 	alter func(*testLedger)
 }
 
-// one alters a single trial.
+// one alters a single trial, which follows one of its own arm.
 func one(change func(*record.Attempt)) func(*testLedger) {
 	return func(l *testLedger) { l.each(ofTrials(oneTrial), change) }
 }
@@ -92,7 +92,7 @@ var situations = []situation{
 	{"an attempt of another experiment", one(func(a *record.Attempt) { a.Experiment = "sha256:0" })},
 	{"an attempt at an unknown point", one(func(a *record.Attempt) { a.Point = "batchSize=99" })},
 	{"an attempt of an unknown arm", one(func(a *record.Attempt) { a.Arm = "turbo" })},
-	{"an attempt of another slot", one(func(a *record.Attempt) { a.Slot = 4 })},
+	{"an attempt of another slot", one(func(a *record.Attempt) { a.Slot = 5 })},
 	{"an attempt without an executor", one(func(a *record.Attempt) { a.ID = a.Trial + "x" })},
 	{"an attempt of another wave", one(func(a *record.Attempt) { a.Wave = 1 })},
 	{"an attempt that was planned for another arm", one(func(a *record.Attempt) {

@@ -81,7 +81,7 @@ func TestBuilds_UnknownBuildIsForeign(t *testing.T) {
 				}
 			}
 			got := l.Analyze()
-			if len(got.Excluded) != 2 || !strings.Contains(got.Excluded[0].Reason, tc.says) {
+			if len(got.Excluded) != 3 || !strings.Contains(got.Excluded[0].Reason, tc.says) {
 				t.Errorf("excluded %+v", got.Excluded)
 			}
 		})

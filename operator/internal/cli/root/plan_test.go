@@ -16,8 +16,8 @@ func TestPlan_LossesOfPilotAreNamed(t *testing.T) {
 		lines []string
 	}{
 		"a pilot that loses nothing": {"gate", cli.ExitDone, nil},
-		"trials that fail":           {"broken", cli.ExitError, []string{"lost     2 trials of arm new: ", "it exited with 3"}},
-		"trials without a metric":    {"wordless", cli.ExitError, []string{"lost     2 trials of arm new: ", "latency"}},
+		"trials that fail":           {"broken", cli.ExitError, []string{"lost     3 trials of arm new: ", "it exited with 3"}},
+		"trials without a metric":    {"wordless", cli.ExitError, []string{"lost     3 trials of arm new: ", "latency"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"plan", gateFile(t, "name: gate}", "name: "+tc.run+"}"), "--measure", "--pilot-blocks", "1", "--bin-dir", simulated}
@@ -38,7 +38,7 @@ func TestPlan_LossesOfPilotAreNamed(t *testing.T) {
 			if jsonErr := json.Unmarshal([]byte(stdout), &got); jsonErr != nil || cli.ExitCode(err) != tc.code {
 				t.Fatalf("%v, %v: %s", jsonErr, err, stdout)
 			}
-			if (len(got.Lost) == 1 && got.Lost[0].Trials == 2 && got.Lost[0].Arm == "new") != (tc.code == cli.ExitError) {
+			if (len(got.Lost) == 1 && got.Lost[0].Trials == 3 && got.Lost[0].Arm == "new") != (tc.code == cli.ExitError) {
 				t.Errorf("lost are %+v", got.Lost)
 			}
 		})

@@ -30,6 +30,7 @@ type report struct {
 	PhaseKeys                    []key
 	Axis, Maximized              string
 	Loads, Controls, Screening   summary.Table
+	CarryOver                    summary.Table
 	RecomputedSummary            string
 	Recomputed, ArmNoise         summary.Table
 	SeriesSays, SeriesNote       string
@@ -120,6 +121,7 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 	r.Loads, r.Predicted = summary.Tried(result), summary.Predictions(result)
 	r.Controls, r.Screening, r.ArmNoise = summary.Controls(result), summary.Screening(result), summary.ArmNoise(result)
 	r.RecomputedSummary, r.Recomputed = summary.Recomputed(result)
+	r.CarryOver = summary.CarryOver(result)
 	r.SeriesSays, r.Series = summary.Series(result)
 	r.SeriesNote = summary.SeriesNote
 	r.Own = summary.OwnTables(exp, result)
