@@ -41,12 +41,12 @@ type CSVOutputSettings struct {
 	// +kubebuilder:validation:MaxLength=1
 	DecimalMark string `json:"decimalMark,omitempty"`
 
-	// thousandsMark is the character between groups of three digits; empty is none.
+	// thousandsMark is the character between groups of three digits; empty means no mark.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1
 	ThousandsMark string `json:"thousandsMark,omitempty"`
 
-	// comment is the character that begins a line without data; empty is none.
+	// comment is the character that begins a line without data; empty means no comments.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1
 	Comment string `json:"comment,omitempty"`

@@ -16,7 +16,7 @@ const MUCH: usize = 600 << 20;
 /// Time for an orphan to die.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a way needs of the machine.
+/// A requirement of a way on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing.
@@ -32,7 +32,7 @@ pub enum Needs {
 pub struct Way {
     /// Its name.
     pub name: &'static str,
-    /// What it needs of the machine.
+    /// The requirement on the machine.
     pub needs: Needs,
     /// Does it. It returns if this process survives.
     pub run: fn() -> io::Result<()>,
@@ -64,7 +64,7 @@ pub const ALL: [Way; 18] = [
     way("pid-limit", Needs::PidsCgroup, pid_limit),
 ];
 
-/// What a helper process does.
+/// The behaviour of a helper process.
 const HELPERS: [(&str, fn() -> io::Result<()>); 9] = [
     ("kill", || die(libc::SIGKILL)),
     ("segv", || die(libc::SIGSEGV)),

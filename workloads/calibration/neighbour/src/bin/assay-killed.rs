@@ -16,7 +16,7 @@ struct Cli {
     /// How a process is killed, or `none`.
     #[arg(long, value_name = "NAME", default_value = "none")]
     way: String,
-    /// Print the names of all ways, with what they need, and end.
+    /// Print the names of all ways, with their requirements, and end.
     #[arg(long)]
     list: bool,
 }
