@@ -100,16 +100,14 @@ func (f *Figures) metric() *assayv1alpha1.Metric {
 	if f.Metric != "" || f.Benchmark != "" {
 		out.From = &assayv1alpha1.MetricSource{Benchmark: f.Benchmark, Field: f.Metric}
 	}
-	switch f.Format {
-	case assayv1alpha1.JSONOutput:
+	if f.Format == assayv1alpha1.JSONOutput {
 		out.From = &assayv1alpha1.MetricSource{Path: f.Metric}
-	case assayv1alpha1.CriterionOutput:
-		// Its folder does not state the unit, which is this one unless the program replaces Criterion's clock.
-		if out.Unit == "s" {
-			source := ptr.Deref(out.From, assayv1alpha1.MetricSource{})
-			source.Unit = "ns"
-			out.From = &source
-		}
+	}
+	// Criterion's folder does not state the unit, which is this one unless the program replaces Criterion's clock.
+	if f.Format == assayv1alpha1.CriterionOutput && out.Unit == "s" {
+		source := ptr.Deref(out.From, assayv1alpha1.MetricSource{})
+		source.Unit = "ns"
+		out.From = &source
 	}
 	return out
 }

@@ -51,21 +51,29 @@ spec:
 `
 
 func newAttacksCommand() *cobra.Command {
+	return newCountCommand("attacks", "Print how many attacks of a hostile program change an attempt or a verdict, as a JSON line",
+		"assay-hostile", "attacks changed an attempt or the verdict", attackAll)
+}
+
+// newCountCommand returns a command that prints a count as a figure and fails if it is not 0. It needs a program beside assay and
+// assay-runner; of describes the counted events in the error.
+func newCountCommand(use, short, program, of string,
+	count func(ctx context.Context, binDir string, log io.Writer) (calibrate.Figure, error)) *cobra.Command {
 	var binDir string
 	command := &cobra.Command{
-		Use: "attacks", Short: "Print how many attacks of a hostile program change an attempt or a verdict, as a JSON line", Args: cobra.NoArgs,
+		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			figure, err := attackAll(cmd.Context(), binDir, cmd.ErrOrStderr())
+			figure, err := count(cmd.Context(), binDir, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
 			if err := figure.Write(cmd.OutOrStdout()); err != nil || figure.Value == 0 {
 				return err
 			}
-			return fmt.Errorf("%g of %d attacks changed an attempt or the verdict, and none may", figure.Value, figure.Samples)
+			return fmt.Errorf("%g of %d %s, and none may", figure.Value, figure.Samples, of)
 		},
 	}
-	command.Flags().StringVar(&binDir, "bin-dir", "bin", "folder with assay, assay-runner and assay-hostile")
+	command.Flags().StringVar(&binDir, "bin-dir", "bin", "folder with assay, assay-runner and "+program)
 	return command
 }
 

@@ -46,22 +46,8 @@ spec:
 const killedTimeout = "4s"
 
 func newKilledCommand() *cobra.Command {
-	var binDir string
-	command := &cobra.Command{
-		Use: "killed", Short: "Print how many runs with killed processes end Go, as a JSON line", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			figure, err := killAll(cmd.Context(), binDir, cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if err := figure.Write(cmd.OutOrStdout()); err != nil || figure.Value == 0 {
-				return err
-			}
-			return fmt.Errorf("%g of %d runs with killed processes ended Go, and none may", figure.Value, figure.Samples)
-		},
-	}
-	command.Flags().StringVar(&binDir, "bin-dir", "bin", "folder with assay, assay-runner and assay-killed")
-	return command
+	return newCountCommand("killed", "Print how many runs with killed processes end Go, as a JSON line", "assay-killed",
+		"runs with killed processes ended Go", killAll)
 }
 
 // killing is a way to be killed, and the runner under which it is tried.
@@ -166,7 +152,7 @@ func killOnce(ctx context.Context, binDir, folder string, way killing, arm strin
 		return "", "", fmt.Errorf("%w: %s", errors.Join(readErr, err), output)
 	}
 	if passed := err == nil; passed != (result.Verdict == experiment.VerdictGo) {
-		return "", "", fmt.Errorf("the verdict is %s and the gate ended with %v: %s", result.Verdict, err, output)
+		return "", "", fmt.Errorf("the verdict is %s, and whether the gate passed is %v: %s", result.Verdict, passed, output)
 	}
 	first := ""
 	for _, attempt := range attempts {
