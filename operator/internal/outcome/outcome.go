@@ -3,9 +3,6 @@
 package outcome
 
 import (
-	"fmt"
-	"strings"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 )
@@ -84,20 +81,3 @@ func Phase(reason string) assayv1alpha1.Phase {
 
 // Code returns the exit code of judging commands for a verdict.
 func Code(verdict experiment.Verdict) int { return Of(false, verdict).Code }
-
-// Markdown formats the table for documentation.
-func Markdown() string {
-	var out strings.Builder
-	out.WriteString("| situation | phase | reason | verdict | exit code |\n|---|---|---|---|--:|\n")
-	word := func(text, absent string) string {
-		if text == "" {
-			return absent
-		}
-		return "`" + text + "`"
-	}
-	for _, row := range Table {
-		fmt.Fprintf(&out, "| %s | `%s` | %s | %s | %d |\n", row.Situation, row.Phase, word(row.Reason, "the cause"),
-			word(string(row.Verdict), "none"), row.Code)
-	}
-	return out.String()
-}

@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +65,24 @@ func TestOf_ReturnsRowOfTable(t *testing.T) {
 
 func TestMarkdown_TableIsInConcepts(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "concepts.md"))
-	if err != nil || !strings.Contains(string(raw), Markdown()) {
-		t.Errorf("docs/concepts.md (%v) lacks\n%s", err, Markdown())
+	if err != nil || !strings.Contains(string(raw), markdown()) {
+		t.Errorf("docs/concepts.md (%v) lacks\n%s", err, markdown())
 	}
+}
+
+// markdown formats the table for documentation.
+func markdown() string {
+	var out strings.Builder
+	out.WriteString("| situation | phase | reason | verdict | exit code |\n|---|---|---|---|--:|\n")
+	word := func(text, absent string) string {
+		if text == "" {
+			return absent
+		}
+		return "`" + text + "`"
+	}
+	for _, row := range Table {
+		fmt.Fprintf(&out, "| %s | `%s` | %s | %s | %d |\n", row.Situation, row.Phase, word(row.Reason, "the cause"),
+			word(string(row.Verdict), "none"), row.Code)
+	}
+	return out.String()
 }
