@@ -52,7 +52,8 @@ func (v *view) controls(out *document) {
 
 // CarryOver tabulates the effects of the arms on the next trial.
 func CarryOver(result *analysis.Analysis) Table {
-	table := Table{Header: []string{"after arm", "point", "metric", "other arms, of their own figure" + Interval(result.GateConfidence), "blocks"}}
+	table := Table{Header: []string{"after arm", "point", "metric", "other arms, of their own figure" + Interval(result.GateConfidence),
+		"blocks"}}
 	for _, c := range result.CarryOver {
 		table.add(c.Arm, c.Point, analysis.StatisticName(c.Metric, c.Statistic), analysis.Describe(&c.Estimate), fmt.Sprint(c.Estimate.Blocks))
 	}

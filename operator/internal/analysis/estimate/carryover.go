@@ -139,8 +139,8 @@ func (d *Data) Lingering(mine, theirs Quantity, comparisons float64) (bias float
 	return math.Max(lingeringBias(entered, rest, change), lingeringBias(entered, all.Value, everywhere)), significant
 }
 
-// slowestDecay is the largest factor from trial to trial that is allowed for. An effect that hardly decays at all cannot be told from one of
-// the arm itself.
+// slowestDecay is the largest factor from trial to trial that is allowed for. An effect that hardly decays cannot be told from one of the
+// arm itself.
 const slowestDecay = 0.9
 
 // lingeringBias returns the largest bias of an effect on the trial of entering, by the change of the later trials of a visit.

@@ -66,7 +66,8 @@ func TestSamples_NumberDecidesNothing(t *testing.T) {
 		}
 	}
 	even := func(n int) bool { return n%2 == 0 }
-	// quarter selects a quarter of the trials that follow their own arm. A block has a warm-up and one visit, whose first trial does not count.
+	// quarter selects a quarter of the trials that follow their own arm. A block has a warm-up and one visit, whose first trial does not
+	// count.
 	quarter := func(n int) bool { return n%8 == 2 }
 	all := func(int) bool { return true }
 	never := func(int) bool { return false }

@@ -103,5 +103,7 @@ func armsAndPoints(block map[int]visited) []Cell {
 	for _, at := range block {
 		distinct[at.cell] = true
 	}
-	return slices.SortedFunc(maps.Keys(distinct), func(a, b Cell) int { return cmp.Or(cmp.Compare(a.Point, b.Point), cmp.Compare(a.Arm, b.Arm)) })
+	return slices.SortedFunc(maps.Keys(distinct), func(a, b Cell) int {
+		return cmp.Or(cmp.Compare(a.Point, b.Point), cmp.Compare(a.Arm, b.Arm))
+	})
 }
