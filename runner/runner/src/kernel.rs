@@ -342,10 +342,12 @@ mod tests {
                 let text = if tree.v == 0 { format!("{count}\n") } else { format!("max {count}\n") };
                 tree.write(2, &format!("hugetlb.{of}.{name}"), &text);
             };
-            (huge("2MB", 1), huge("1GB", 5));
+            huge("2MB", 1);
+            huge("1GB", 5);
             tree.write(0, "memory.failcnt", "4\n");
             let before = tree.read();
-            (huge("2MB", 3), huge("1GB", 6));
+            huge("2MB", 3);
+            huge("1GB", 6);
             tree.write(0, "memory.failcnt", "24\n");
             tree.write(0, "memory.events", "low 9\nhigh 4\nmax 25\noom 3\noom_kill 7\noom_group_kill 9\n");
             tree.fake.write("/proc/vmstat", "oom_kill 42\n");

@@ -50,9 +50,9 @@ impl Check for Kernel {
         if let Some(deaths) = &self.deaths {
             check::list("deaths", deaths, 1, MOST_DEATHS)?;
         }
-        let unknown = self.unknown.iter().flatten();
+        let mut unknown = self.unknown.iter().flatten();
         check::count("unknown", unknown.clone().count(), 0, 16)?;
-        unknown.map(|(counter, reason)| check::length(&format!("unknown.{counter}"), reason, 0, 1024)).collect()
+        unknown.try_for_each(|(counter, reason)| check::length(&format!("unknown.{counter}"), reason, 0, 1024))
     }
 }
 

@@ -118,25 +118,13 @@ func (d *Data) Lingering(mine, theirs Quantity, comparisons float64) (bias float
 	if !ok || !spread.excludes(entered, entersDifferently) {
 		return 0, false
 	}
-	// The change in the visits after another arm shows the model's factor, and that in all visits is known with a smaller error.
-	a, b := d.changes(mine), d.changes(theirs)
-	after := func(q Quantity, changes map[string][]float64) map[string][]float64 {
-		out, entries := map[string][]float64{}, d.entries(q, -1)
-		for block, values := range changes {
-			if len(entries[block]) > 0 {
-				out[block] = values
-			}
-		}
-		return out
-	}
-	all := studentInference(blockDifferences(a, b, false), d.GateConfidence, false)
-	rest, change, both := d.unpaired(after(mine, a), after(theirs, b))
-	if !both || !all.HasInterval() {
+	rest := studentInference(blockDifferences(d.changes(mine), d.changes(theirs), false), d.GateConfidence, false)
+	if !rest.HasInterval() {
 		return 0, false
 	}
-	everywhere := Spread{all.SE * all.SE, all.DF}
-	significant = entered*all.Value > 0 && everywhere.excludes(all.Value, 1-(1-d.GateConfidence)/comparisons)
-	return math.Max(lingeringBias(entered, rest, change), lingeringBias(entered, all.Value, everywhere)), significant
+	change := Spread{rest.SE * rest.SE, rest.DF}
+	significant = entered*rest.Value > 0 && change.excludes(rest.Value, 1-(1-d.GateConfidence)/comparisons)
+	return lingeringBias(entered, rest.Value, change), significant
 }
 
 // slowestDecay is the largest factor from trial to trial that is allowed for. An effect that hardly decays cannot be told from one of the

@@ -64,8 +64,11 @@ pub const ALL: [Way; 18] = [
     way("pid-limit", Needs::PidsCgroup, pid_limit),
 ];
 
+/// The program of a helper process.
+type Helper = fn() -> io::Result<()>;
+
 /// The behaviour of a helper process.
-const HELPERS: [(&str, fn() -> io::Result<()>); 9] = [
+const HELPERS: [(&str, Helper); 9] = [
     ("kill", || die(libc::SIGKILL)),
     ("segv", || die(libc::SIGSEGV)),
     ("abort", || std::process::abort()),
