@@ -231,7 +231,7 @@ func TestInvalidDesigns_AreRejectedWithFieldAndRemedy(t *testing.T) {
 		"a stopping rule that can never be met within the budget": {
 			func(spec *assayv1alpha1.BenchmarkRunSpec) {
 				spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
-				spec.Budget.Trials = 150
+				spec.Budget.Trials = 200
 			},
 			[]string{"spec.budget.trials", "could never add one to the first 4", "raise the budget, or remove stop"},
 		},

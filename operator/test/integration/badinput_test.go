@@ -60,9 +60,9 @@ func TestInvalidExperiments_AreRejectedByField(t *testing.T) {
 		},
 		"more trials than the budget": {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
-				spec.Budget.Trials = 143
+				spec.Budget.Trials = 191
 			},
-			[]string{"spec.budget.trials", "144 trials and the budget is 143"},
+			[]string{"spec.budget.trials", "192 trials and the budget is 191"},
 		},
 		"gates on a metric, a point and an arm that do not exist, all at once": {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {

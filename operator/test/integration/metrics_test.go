@@ -62,12 +62,12 @@ func TestMetrics_FollowRunFromLeaseToEnd(t *testing.T) {
 
 	w.untilSeries(1, "assay_run_info{", `phase="Succeeded"`, `verdict="Go"`, `best="fused-m4r"`)
 	w.untilSeries(1, "assay_runs_finished_total{", `phase="Succeeded"`, `verdict="Go"`, "} 1")
-	w.untilSeries(1, "assay_trials_finished_total{", `outcome="used"`, "} 96")
-	w.untilSeries(1, "assay_run_trials{", `outcome="done"`, "} 144")
+	w.untilSeries(1, "assay_trials_finished_total{", `outcome="used"`, "} 144")
+	w.untilSeries(1, "assay_run_trials{", `outcome="done"`, "} 192")
 	// Two candidates at the two points of batchSize 8.
 	w.untilSeries(4, "assay_gate_bound{", `gate="gain-at-8"`, "} 1.5")
 	w.untilSeries(1, "assay_comparison_ratio{", `arm="fused-m4r"`, `point="batchSize=8,pendingDelta=0"`, `metric="throughput"`)
-	w.untilSeries(1, "assay_node_noise_trials{", "-node-a", "} 96")
+	w.untilSeries(1, "assay_node_noise_trials{", "-node-a", "} 144")
 	w.untilSeries(0, "assay_lease_held{")
 
 	// A replacement of the operator reports the same metrics, from the ledger.

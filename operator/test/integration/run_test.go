@@ -53,7 +53,7 @@ func TestRun_ReachesVerdict(t *testing.T) {
 	w.argoSays("scan-w000", "Running", "1/5")
 	w.until("a quarter of the trials is done and the rest is estimated", func() error {
 		got := w.get().Status
-		if got.Progress != "36/144" || got.Remaining == nil || got.Phase != assayv1alpha1.PhaseRunning {
+		if got.Progress != "48/192" || got.Remaining == nil || got.Phase != assayv1alpha1.PhaseRunning {
 			return fmt.Errorf("progress %s, remaining %v, phase %s", got.Progress, got.Remaining, got.Phase)
 		}
 		return nil
@@ -74,7 +74,7 @@ func TestRun_ReachesVerdict(t *testing.T) {
 		ended.Phase != assayv1alpha1.PhaseSucceeded {
 		t.Errorf("verdict %s, best %s, gain %s, phase %s", ended.Verdict, ended.Best, ended.Gain, ended.Phase)
 	}
-	want := assayv1alpha1.TrialCounts{Planned: 144, Done: 144}
+	want := assayv1alpha1.TrialCounts{Planned: 192, Done: 192}
 	if ended.Trials != want || ended.CompletionTime == nil || ended.StartTime == nil || ended.Remaining != nil || ended.Report == "" {
 		t.Errorf("trials %+v, started %v, completed %v, remaining %v, report %q", ended.Trials, ended.StartTime, ended.CompletionTime,
 			ended.Remaining, ended.Report)
@@ -105,7 +105,7 @@ func TestRun_ContinuesAfterOperatorIsReplaced(t *testing.T) {
 	w.operator.start()
 
 	w.until("the new operator has counted the trials", func() error {
-		if progress := w.get().Status.Progress; progress != "144/144" {
+		if progress := w.get().Status.Progress; progress != "192/192" {
 			return fmt.Errorf("progress %s", progress)
 		}
 		return nil
@@ -260,13 +260,13 @@ func TestRun_EarlyDeletionOfWorkflowsAndPodsLosesNothing(t *testing.T) {
 				w.must(admin.Delete(w.ctx, wf))
 			})
 			ended := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached).Status
-			if want := (assayv1alpha1.TrialCounts{Planned: 144, Done: 144}); ended.Trials != want || ended.Verdict != assayv1alpha1.VerdictGo {
+			if want := (assayv1alpha1.TrialCounts{Planned: 192, Done: 192}); ended.Trials != want || ended.Verdict != assayv1alpha1.VerdictGo {
 				t.Errorf("trials %+v, verdict %s", ended.Trials, ended.Verdict)
 			}
 			evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), -1)
 			w.must(err)
-			if len(evidence.Attempts) != 144 || len(evidence.Waves) != 1 {
-				t.Errorf("%d attempts of %d waves are in the ledger, want 144 of one", len(evidence.Attempts), len(evidence.Waves))
+			if len(evidence.Attempts) != 192 || len(evidence.Waves) != 1 {
+				t.Errorf("%d attempts of %d waves are in the ledger, want 192 of one", len(evidence.Attempts), len(evidence.Waves))
 			}
 			w.until("its nodes are free", func() error {
 				if held := w.get().Status.Leases; len(held) > 0 {

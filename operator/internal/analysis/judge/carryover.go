@@ -56,7 +56,7 @@ func atEqualPredecessors(d *estimate.Data, found estimate.Inference, mine estima
 		}
 	}
 	after := d.After(mine.Point, changes, mine.Metric, mine.Statistic)
-	return fmt.Sprintf("; each arm follows itself here, and with the same arm before both the ratio is %s: arm %s changes the machine for the "+
-		"next trial (%s %s of another arm after it, relative to that arm after itself)", analysis.Describe(equal.Ratio()), d.Exp.Arms[changes].Name,
-		analysis.Describe(after.Ratio()), result.Metric)
+	return fmt.Sprintf("; each arm follows itself here, and with the same arm before both the ratio is %s: arm %s changes the machine for "+
+		"the next trial (%s %s of another arm after it, relative to that arm after itself)", analysis.Describe(equal.Ratio()),
+		d.Exp.Arms[changes].Name, analysis.Describe(after.Ratio()), result.Metric)
 }
