@@ -136,8 +136,8 @@ var Guards = map[string]Guard{
 	"a hostile candidate": built("bin/assay-runner", "runner/runner/src/privacy.rs",
 		"DumpableBehavior::NotDumpable)", "DumpableBehavior::Dumpable)"),
 	"a candidate that ends its block": built(goPrograms, "operator/internal/keeper/keeper.go",
-		"func (k *Keeper) abandon(ctx context.Context, why string) error {\n\tif k.underway == nil {",
-		"func (k *Keeper) abandon(ctx context.Context, why string) error {\n\tif k.underway != nil {"),
+		"func (k *Keeper) abandonWith(ctx context.Context, why string, kernel *record.Kernel) error {\n\tif k.underway == nil {",
+		"func (k *Keeper) abandonWith(ctx context.Context, why string, kernel *record.Kernel) error {\n\tif k.underway != nil {"),
 	"expressions in parameters": {
 		Kept: "parameters are in a ConfigMap, of which a Workflow has the name: there is nothing to take out that would put them into it"},
 }

@@ -14,7 +14,7 @@ use crate::source::Source;
 const NOT_METRICS: [&str; 5] = ["input_config", "run_info", "telemetry_data", "telemetry_stats", "warmup_metrics"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source, json::ONE_REPORT)?;
+    let document = json::parse(source, crate::report::ONE_REPORT)?;
     let asks = "name profile_export_aiperf.json or profile_export_genai_perf.json in output.path";
     let Value::Object(entries) = &document else {
         return Err(Fault::whole(&source.name, format!("found {}, not an object: {asks}", json::found(&document))));

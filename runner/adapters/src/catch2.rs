@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use roxmltree::{Document, Node};
 
 use crate::fault::{Fault, quoted};
-use crate::json::ONE_REPORT;
+use crate::report::ONE_REPORT;
 use crate::report::{Benchmark, Field, Reading, Report, Whole, joined, one_more};
 use crate::source::{Lines, Source};
 use crate::text;

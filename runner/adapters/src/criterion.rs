@@ -53,7 +53,7 @@ fn measurement(folder: &str, files: &BTreeMap<&str, &Source>) -> Result<Benchmar
         if source.bytes.trim_ascii().is_empty() {
             return Err(Fault::whole(&source.name, "is empty: Criterion did not finish this benchmark"));
         }
-        json::parse(source, json::ONE_REPORT)
+        json::parse(source, crate::report::ONE_REPORT)
     };
     let about = document("benchmark.json")?;
     let name = json::text(files["benchmark.json"], &about, "", "full_id")?.to_owned();

@@ -92,7 +92,10 @@ pub(crate) fn read(source: &Source, wanted: &[MetricSource], how: &Csv) -> Resul
             )));
         }
         if row.iter().eq(header.iter()) {
-            return Err(fault(format!("the header again, which begins a second report; {}", crate::json::ONE_REPORT)));
+            return Err(fault(format!(
+                "the header again, which begins a second report; {}",
+                crate::report::ONE_REPORT
+            )));
         }
         table.take(line, &row, how);
     }

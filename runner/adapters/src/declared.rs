@@ -141,7 +141,7 @@ pub(crate) const OHA: Tool = Tool {
 
 impl Tool {
     pub(crate) fn read(&self, source: &Source) -> Result<Report, Fault> {
-        let document = json::parse(source, json::ONE_REPORT)?;
+        let document = json::parse(source, crate::report::ONE_REPORT)?;
         for (pointer, failure, advice) in self.failures {
             let problem = match (failure, document.pointer(pointer)) {
                 (Failure::There, None | Some(Value::Null)) => continue,

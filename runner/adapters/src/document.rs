@@ -14,7 +14,7 @@ use crate::report::{Benchmark, Field, Reading, Report, Whole};
 use crate::source::Source;
 
 pub(crate) fn read(source: &Source, wanted: &[MetricSource], how: &Json) -> Result<Report, Fault> {
-    let document = json::parse(source, json::ONE_REPORT)?;
+    let document = json::parse(source, crate::report::ONE_REPORT)?;
     if let Some(path) = &how.error_path {
         let is_set = |value: &&Value| match value {
             Value::Null | Value::Bool(false) => false,

@@ -14,7 +14,7 @@ use crate::source::Source;
 const TIMES: [&str; 8] = ["Mean", "Median", "Min", "Max", "Q1", "Q3", "StandardDeviation", "StandardError"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source, json::ONE_REPORT)?;
+    let document = json::parse(source, crate::report::ONE_REPORT)?;
     let entries = json::list(source, &document, "Benchmarks", "write it with a JSON exporter of BenchmarkDotNet")?;
     let host = document.get("HostEnvironmentInfo").unwrap_or(&Value::Null);
     let mut report = Report {

@@ -18,7 +18,7 @@ const NOT_FIGURES: [&str; 6] =
     ["family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source, json::ONE_REPORT)?;
+    let document = json::parse(source, crate::report::ONE_REPORT)?;
     let entries = json::list(source, &document, "benchmarks", "write it with --benchmark_format=json")?;
     let context = document.get("context").unwrap_or(&Value::Null);
     let mut report = Report {

@@ -11,7 +11,7 @@ use crate::source::Source;
 const STATISTICS: [&str; 7] = ["mean", "stddev", "median", "user", "system", "min", "max"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source, json::ONE_REPORT)?;
+    let document = json::parse(source, crate::report::ONE_REPORT)?;
     let results = json::list(source, &document, "results", "write it with hyperfine --export-json")?;
     let mut benchmarks = Vec::new();
     for (i, result) in results.iter().enumerate() {

@@ -16,7 +16,7 @@ use crate::source::Source;
 const BIN: f64 = 1.0 / 512.0;
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source, json::ONE_REPORT)?;
+    let document = json::parse(source, crate::report::ONE_REPORT)?;
     let Value::Array(entries) = &document else {
         let problem = format!("found {}, not a list of benchmarks; write it with -rf json", json::found(&document));
         return Err(Fault::whole(&source.name, problem));

@@ -14,8 +14,6 @@ use crate::fault::{Fault, quoted};
 use crate::report::{Field, Reading};
 use crate::source::Source;
 
-/// Advice for an output with several documents.
-pub(crate) const ONE_REPORT: &str = "run the tool once per trial, so that it writes one report";
 /// Byte order mark, which tools for .NET write.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 /// The only key of the object that replaces the values of a key that occurs twice.
@@ -276,7 +274,7 @@ mod tests {
 
     fn parsed(text: &str) -> Result<Value, String> {
         let source = Source { name: "standard output".into(), bytes: text.into() };
-        parse(&source, ONE_REPORT).map_err(|fault| fault.to_string())
+        parse(&source, crate::report::ONE_REPORT).map_err(|fault| fault.to_string())
     }
 
     #[test]

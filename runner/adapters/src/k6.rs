@@ -11,7 +11,7 @@ use crate::report::{Benchmark, Field, Reading, Report, Whole};
 use crate::source::Source;
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source, json::ONE_REPORT)?;
+    let document = json::parse(source, crate::report::ONE_REPORT)?;
     let mut benchmarks = Vec::new();
     match (document.get("metrics"), document.pointer("/results/metrics")) {
         (Some(Value::Object(metrics)), _) => {

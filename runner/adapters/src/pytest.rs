@@ -11,7 +11,7 @@ use crate::source::Source;
 const TIMES: [&str; 10] = ["min", "max", "mean", "stddev", "median", "iqr", "q1", "q3", "ld15iqr", "hd15iqr"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let document = json::parse(source, json::ONE_REPORT)?;
+    let document = json::parse(source, crate::report::ONE_REPORT)?;
     let entries = json::list(source, &document, "benchmarks", "write it with pytest --benchmark-json")?;
     let machine = document.get("machine_info").unwrap_or(&Value::Null);
     let mut report = Report {

@@ -6,6 +6,9 @@ use crate::fault::Fault;
 use crate::source::Source;
 use crate::unit::Unit;
 
+/// Advice for an output with several documents.
+pub(crate) const ONE_REPORT: &str = "run the tool once per trial, so that it writes one report";
+
 /// Maximum length of a benchmark's name in from.benchmark (wave.schema.json); figures have shorter names.
 const LONGEST_NAME: usize = 512;
 /// Limit on benchmarks per output.
@@ -112,7 +115,7 @@ impl Report {
     pub(crate) fn check_whole(&self) -> Result<(), Fault> {
         match self.whole {
             Whole::Lines { again: Some(line), .. } => {
-                let problem = format!("a second report begins here; {}", crate::json::ONE_REPORT);
+                let problem = format!("a second report begins here; {}", ONE_REPORT);
                 Err(Fault::at_line(&self.source, line, problem))
             }
             Whole::Lines { ended: false, last, .. } => {

@@ -4,8 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use assay_schema::kernel::Death;
 
-use crate::roles::Served;
-use crate::usage::{Exit, Usage};
+use crate::usage::{Exit, Reaped, Usage};
 
 /// Maximum size of a result.
 pub(crate) const STDOUT_LIMIT: usize = 8 << 20;
@@ -26,6 +25,15 @@ pub(crate) struct Ended {
     pub(crate) services: Vec<Served>,
     /// Abnormal deaths of other processes of the trial.
     pub(crate) deaths: Vec<Death>,
+}
+
+/// Outcome of a service.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) ready: Option<Duration>,
+    pub(crate) ended: Option<Reaped>,
+    pub(crate) killed: bool,
+    pub(crate) output: Vec<u8>,
 }
 
 impl Ended {

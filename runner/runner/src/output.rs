@@ -291,11 +291,11 @@ mod tests {
     fn tool_output_is_converted_and_retained() {
         let output = output(Format::GoBench, None);
         let place = output.place(Path::new("/nowhere"), &BTreeMap::new()).expect("a place");
-        let text = "BenchmarkJoin 1 5 ns/op\n";
+        let text = "BenchmarkJoin 1 5 ns/op\nPASS\n";
         let (result, raw) = output.result(&printed(text), &place, false);
         assert!(result.expect("read").expect("a result").metrics.contains_key("latency"));
         let raw = raw.expect("kept");
-        assert_eq!((raw[0].source.as_str(), raw[0].text.as_str(), raw[0].bytes), (STDOUT, text, 24));
+        assert_eq!((raw[0].source.as_str(), raw[0].text.as_str(), raw[0].bytes), (STDOUT, text, 29));
         let (result, _) = output.result(&printed(text), &place, true);
         assert!(result.expect_err("refused").contains("parity"));
         let (result, raw) = output.result(&printed("FAIL\n"), &place, false);
@@ -310,7 +310,7 @@ mod tests {
         let name = |pairs: &[(&str, &str)]| {
             let parameters = pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
             let place = output.place(Path::new("/nowhere"), &parameters).expect("a place");
-            let text = "BenchmarkOld/8-$(other) 1 5 ns/op\nBenchmark$(size)/8-$(other) 1 6 ns/op\n";
+            let text = "BenchmarkOld/8-$(other) 1 5 ns/op\nBenchmark$(size)/8-$(other) 1 6 ns/op\nPASS\n";
             output.result(&printed(text), &place, false).0.map(|result| {
                 let effective = result.expect("a result").effective.expect("its sources");
                 serde_json::to_value(&effective["latency.benchmark"]).expect("a text")

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal};
 use crate::capture::{Capture, Keep, Search};
 use crate::cpus::CpuSet;
 use crate::deaths::Deaths;
-use crate::ended::How;
+use crate::ended::{How, Served};
 use crate::exec::Program;
 use crate::host::Host;
 use crate::log::log;
@@ -109,15 +109,6 @@ pub(crate) fn with_ports(argv: &[String], elements: &[usize], roles: &[Role], se
         }
     }
     argv
-}
-
-/// Outcome of a service.
-#[derive(Debug)]
-pub(crate) struct Served {
-    ready: Option<Duration>,
-    ended: Option<Reaped>,
-    killed: bool,
-    output: Vec<u8>,
 }
 
 /// The records of all roles, the one with the result last. `served` has the started ones.
