@@ -510,15 +510,15 @@ fn the_result_can_come_from_a_file() {
 }
 
 fn the_output_of_another_tool_becomes_a_result() {
-    let line = "BenchmarkJoin/way=plus-2 \t 100\t 250 ns/op";
-    let mut bench = Bench::new(&[&["print", line], &["print", "FAIL"], &["fail", "1", "no memory"]]);
+    let report = "BenchmarkJoin/way=plus-2 \t 100\t 250 ns/op\nPASS";
+    let mut bench = Bench::new(&[&["print", report], &["print", "FAIL"], &["fail", "1", "no memory"]]);
     let latency = json!({"name": "latency", "unit": "s", "benchmark": "BenchmarkJoin/way=plus"});
     bench.wave["workload"]["output"] = json!({"format": "GoBench", "metrics": [latency]});
     let (attempts, _) = bench.run();
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
     let metric = &attempts[0].result.as_ref().expect("a result").metrics["latency"];
     assert_eq!(metric.reading, assay_schema::result::Reading::Samples(vec![250.0 / 1e9]));
-    assert_eq!(attempts[0].output.as_ref().expect("kept")[0].text, format!("{line}\n"));
+    assert_eq!(attempts[0].output.as_ref().expect("kept")[0].text, format!("{report}\n"));
     assert_message(&attempts[1], Outcome::Malformed, &["standard output, line 1", "FAIL"]);
     assert_eq!(attempts[1].output.as_ref().expect("kept")[0].text, "FAIL\n");
     assert_message(&attempts[2], Outcome::Failed, &["code 1", "no memory"]);
