@@ -59,7 +59,7 @@ func (a *Attempt) KernelCause() string {
 	return strings.Join(causes, "; ")
 }
 
-// UnknownOOMKill reports whether the kernel killed a process for lack of memory during the trial that may have been one of its own: the
+// UnknownOOMKill reports whether the kernel killed a process for lack of memory during the trial that may have belonged to it: the
 // cgroup's counter could not be read, and the machine's grew.
 func (a *Attempt) UnknownOOMKill() bool {
 	return a.Kernel != nil && a.Kernel.OOMKills == nil && ptr.Deref(a.Kernel.MachineOOMKills, 0) > 0

@@ -381,7 +381,7 @@ fn inherited_variables_reach_trials_and_only_listed_values_attempts() {
     assert!(output.status.success(), "{}", stderr(&output));
     let attempts = bench.attempts();
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
-    let tail = attempts[0].stderr_tail.as_deref().expect("what it printed");
+    let tail = attempts[0].stderr_tail.as_deref().expect("its standard error");
     assert_eq!(tail, "OMP_NUM_THREADS=3\nTOKEN=[TOKEN]\nOWN=of the cell\nOTHER=\n");
     let soft = &attempts[0].environment.soft;
     assert_eq!(soft["env.OMP_NUM_THREADS"], "3".into());

@@ -23,7 +23,7 @@ type situation struct {
 	alter func(*testLedger)
 }
 
-// one alters a single trial, which follows one of its own arm.
+// one alters a single trial that follows another trial of the same arm.
 func one(change func(*record.Attempt)) func(*testLedger) {
 	return func(l *testLedger) { l.each(ofTrials(oneTrial), change) }
 }

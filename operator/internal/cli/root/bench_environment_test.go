@@ -74,7 +74,7 @@ func TestBench_EnvironmentIsInheritedAndSecretsAreNotWritten(t *testing.T) {
 		t.Errorf("the answer does not name the environment:\n%s", stdout)
 	}
 	if !strings.Contains(stderr, "note: a run from a file has a clean environment") {
-		t.Errorf("saving the run does not say what is not in the file:\n%s", stderr)
+		t.Errorf("saving the run does not name the variables that the file lacks:\n%s", stderr)
 	}
 	for _, attempt := range attemptsIn(t, out) {
 		for _, want := range []string{"OMP_NUM_THREADS=3", "GOGC=77", "DEPLOY_TOKEN=[DEPLOY_TOKEN]", "MODE=fast"} {

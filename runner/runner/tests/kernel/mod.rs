@@ -41,7 +41,7 @@ struct Cgroup(PathBuf);
 impl Cgroup {
     /// Makes a cgroup with a limit, or prints why this machine does not permit it.
     fn make(controller: &'static str, name: &str, limit: &str) -> Option<Self> {
-        let skip = |why: String| println!("skipped: no {controller} cgroup of its own: {why}");
+        let skip = |why: String| println!("skipped: no separate {controller} cgroup: {why}");
         let Some((point, v2)) = hierarchies().remove(controller) else {
             skip("the controller is not mounted".to_owned());
             return None;
@@ -61,7 +61,7 @@ impl Cgroup {
             skip(format!("{file}: {error}"));
             return None;
         }
-        // Without a limit of it, swap would take what the memory does not.
+        // Without a limit, swap would hold the pages beyond the memory limit.
         let _ = fs::write(
             cgroup.0.join(if v2 { "memory.swap.max" } else { "memory.memsw.limit_in_bytes" }),
             if v2 { "0" } else { limit },
