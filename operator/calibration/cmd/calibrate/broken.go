@@ -161,7 +161,7 @@ func breakOnce(ctx context.Context, binDir string, way brokenWay, arms string) (
 	}
 	good, format, from := printing("", ""), "AssayResult", ""
 	if way.table {
-		good, format, from = goodTable, "CSV", ", from: {field: seconds}"
+		good, format, from = goodTable, "CSV", ", from: {field: seconds, unit: s}"
 	}
 	replace := []string{"FORMAT", format, "FROM", from}
 	for arm, prefix := range map[string]string{"old": "OLD", "new": "NEW"} {
