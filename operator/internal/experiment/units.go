@@ -70,6 +70,17 @@ func ByClock(unit string) (is, rate bool) {
 	return is, is
 }
 
+// exact matches units in which figures are counted or computed.
+var exact = regexp.MustCompile(`(?i)^(1|%|[kmgt]?i?(b|by|bytes?|bits?)|count|alloc(ation)?|call|cycle|error|event|fault|instruction|item|miss|` +
+	`op(eration)?|page|quer(y|ie)|request|row|switch|syscall)?(s|es)?$`)
+
+// Exact reports whether figures in a unit are counted or computed, such as allocations, allocs/op, a size or a share. Any other unit that
+// no clock measures may be rounded.
+func Exact(unit string) bool {
+	of, per := perUnit(unit)
+	return !PerTime(unit) && exact.MatchString(of) && exact.MatchString(per)
+}
+
 // ClockUnit returns the unit of the clock reading in seconds: the time itself or, for a rate, the time in its denominator; 0 if the unit
 // does not specify it.
 func ClockUnit(unit string) float64 {

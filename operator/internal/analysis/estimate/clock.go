@@ -19,9 +19,10 @@ import (
 const everyArm = -1
 
 const (
-	// dithered is the smallest spread of readings, in steps, with an unbiased mean: half a step of true spread plus the quantization noise.
-	// Readings of two neighbouring steps never reach it.
+	// dithered is a spread of readings, in steps, far beyond that of quantization: half a step of true spread in addition to it.
 	dithered = 0.5774
+	// coarsestSpread is the spread of readings, in digits, below which their last digit limits them, and not a clock.
+	coarsestSpread = 3
 	// finestStep, relative to the values, is the finest that can be distinguished from noise of the last binary digits.
 	finestStep = 1e-6
 	// accidental is how many times as large as the shared step an arm's own must be.
@@ -61,7 +62,7 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 	name := of[0].Metric
 	_, rate := experiment.ByClock(d.unitOf(name))
 	var out analysis.Resolution
-	var together, apart float64
+	var together, apart, left float64
 	low, high := found.Ends(d.GateConfidence)
 	for _, q := range of {
 		read := d.readBy(q)
@@ -83,12 +84,13 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 		if out.Step == 0 || relative > out.Relative {
 			out.Step, out.Relative, out.Assumed = stats.Round(read.step), relative, read.assumed
 		}
-		if read.averages {
+		if read.left == 0 {
 			continue
 		}
 		out.Widened = true
+		left = max(left, read.left)
 		if read.together {
-			together = max(together, relative)
+			together = max(together, relative*read.left)
 		} else {
 			apart += math.Log1p(relative)
 		}
@@ -98,8 +100,8 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 	}
 	width := math.Log1p(together) + apart
 	if !found.logarithmic {
-		if width = out.Step; rate && !math.IsInf(out.Relative, 0) {
-			width = out.Relative * math.Abs(found.Value)
+		if width = out.Step * left; rate && !math.IsInf(out.Relative, 0) {
+			width = out.Relative * left * math.Abs(found.Value)
 		}
 	}
 	if out.Relative = stats.Round(out.Relative); math.IsInf(out.Relative, 0) {
@@ -123,10 +125,10 @@ func (d *Data) Unresolved(q Quantity) *analysis.ClockResolution {
 		return nil
 	}
 	read := d.readBy(q)
-	if read.step == 0 || read.averages || read.near == 0 {
+	if read.step == 0 || read.left == 0 || read.near == 0 {
 		return nil
 	}
-	return &analysis.ClockResolution{Relative: stats.Round(read.step / read.near), Own: !read.together, Bucket: read.bucket}
+	return &analysis.ClockResolution{Relative: stats.Round(read.step / read.near * read.left), Own: !read.together, Bucket: read.bucket}
 }
 
 // readBy describes the clock readings of a quantity.
@@ -135,10 +137,12 @@ type readBy struct {
 	step, near float64
 	// bucket reports whether the step is that of a histogram.
 	bucket bool
-	// assumed reports whether the readings do not show the step, averages whether they spread over enough steps for the error to average
-	// out, together whether the readings of the other arms err in the same direction, and silent whether all readings are 0 and no other
-	// arm's readings show a step.
-	assumed, averages, together, silent bool
+	// left is the share of the step by which a mean of the readings may err: 0 if they spread over enough steps, 1 if their error does not
+	// average out.
+	left float64
+	// assumed reports whether the readings do not show the step, together whether the readings of the other arms err in the same direction,
+	// and silent whether all readings are 0 and no other arm's readings show a step.
+	assumed, together, silent bool
 }
 
 // readBy determines the step of a quantity's readings: the shared step of all arms, the coarser step of its arm, or the width of a
@@ -151,7 +155,13 @@ func (d *Data) readBy(q Quantity) readBy {
 		if rate && value > 0 {
 			value, width = 1/value, width/value/value
 		}
-		return readBy{step: width, near: value, bucket: true, together: true}
+		return readBy{step: width, near: value, left: 1, bucket: true, together: true}
+	}
+	if rate || !is && !experiment.Exact(d.unitOf(q.Metric)) {
+		// A rate that never changes may be that of a coarse clock.
+		if out, several := d.rounded(q); out.step > 0 && (several || !rate) {
+			return out
+		}
 	}
 	if !is {
 		return readBy{}
@@ -162,7 +172,7 @@ func (d *Data) readBy(q Quantity) readBy {
 		return readBy{} // Without readings.
 	}
 	shared := d.clock(selection.At(q.Point, everyArm), q.Metric, rate)
-	out := readBy{step: shared.Step, near: math.Abs(center), assumed: shared.Assumed}
+	out := readBy{step: shared.Step, near: math.Abs(center), left: 1, assumed: shared.Assumed}
 	// A few values are all multiples of two or three steps by accident. A single value has no digits that say how coarse its clock was.
 	if own := d.clock(q.Cell, q.Metric, rate); own.Assumed || own.Step > accidental*out.step {
 		out.step, out.assumed = own.Step, own.Assumed
@@ -175,7 +185,9 @@ func (d *Data) readBy(q Quantity) readBy {
 	out.together = out.step == shared.Step
 	out.silent = center == 0 && out.step == 0
 	// Counting whole steps reads half a step too little on average, which cancels if both arms share the clock.
-	out.averages = averaged && out.together && deviation(readings) >= dithered*out.step
+	if averaged && out.together {
+		out.left = left(readings, out.step)
+	}
 	if share := experiment.Percentiles[q.Statistic]; share > 0 && out.step > 0 {
 		if rate {
 			share = 1 - share
@@ -184,6 +196,79 @@ func (d *Data) readBy(q Quantity) readBy {
 		out.near = math.Abs(readings[stats.NearestRank(share, int64(len(readings)))-1])
 	}
 	return out
+}
+
+// rounded describes readings that their program rounded: they repeat in steps of their last digit and spread over few of them. Without a
+// digit that limits them, the step is 0. Several reports whether they differ.
+func (d *Data) rounded(q Quantity) (out readBy, several bool) {
+	everyone := map[float64]bool{}
+	for arm := range d.Exp.Arms {
+		other := q
+		other.Arm = arm
+		values, _ := d.readings(other, false)
+		for _, value := range values {
+			if value != 0 && len(everyone) < mostReadings {
+				everyone[value] = true
+			}
+		}
+	}
+	values, averaged := d.readings(q, false)
+	of := map[float64]bool{}
+	for _, value := range values {
+		if value != 0 {
+			of[value] = true
+		}
+	}
+	near := math.Abs(stats.Mean(values))
+	if len(of) == 0 || len(everyone) > mostTicks || math.IsNaN(near) || math.IsInf(near, 0) {
+		return readBy{}, false
+	}
+	step, own := finestDigit(slices.Sorted(maps.Keys(everyone))), finestDigit(slices.Sorted(maps.Keys(of)))
+	out = readBy{near: near, left: 1, together: own <= accidental*step}
+	if out.step = step; !out.together {
+		out.step = own
+	}
+	if spread := deviation(values); out.step < finestStep*near || spread >= coarsestSpread*out.step {
+		return readBy{}, false
+	}
+	if averaged && out.together {
+		out.left = left(values, out.step)
+	}
+	if share := experiment.Percentiles[q.Statistic]; share > 0 {
+		slices.Sort(values)
+		out.near = math.Abs(values[stats.NearestRank(share, int64(len(values)))-1])
+	}
+	return out, len(of) > 1
+}
+
+// left returns the share of a step by which the difference of two means of quantized readings may err. The error of the mean of normal
+// noise with standard deviation s, in steps, is at most the sum of exp(-2π²k²s²)/πk over the harmonics k of the error of a quantizer (Widrow,
+// Kollár and Liu 1996, IEEE Transactions on Instrumentation and Measurement 45:353). The spread is the smaller of two estimates, less a
+// standard error, so that few readings and rare outliers do not count as noise. Readings of two neighbouring steps may have any noise.
+func left(readings []float64, step float64) float64 {
+	const harmonics, negligible = 5, 0.01
+	n := float64(len(readings))
+	if n < fewestReadings {
+		return 1
+	}
+	center, distance, steps := stats.Mean(readings), 0.0, map[float64]bool{}
+	for _, value := range readings {
+		distance += math.Abs(value-center) / n
+		steps[math.Round(value/step)] = true
+	}
+	if len(steps) < 3 {
+		return 1
+	}
+	spread := min(deviation(readings), distance*math.Sqrt(math.Pi/2)) / step
+	variance := max(0, spread*spread*(1-0.5*math.Sqrt(2/n))-1.0/12)
+	out := 0.0
+	for k := 1.0; k <= harmonics; k++ {
+		out += 2 / math.Pi / k * math.Exp(-2*math.Pi*math.Pi*k*k*variance)
+	}
+	if out < negligible {
+		return 0
+	}
+	return min(1, out)
 }
 
 // othersMove reports whether the readings of another arm at the point spread over more than the steps that all share.

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -54,8 +55,10 @@ func (d *Data) percentileDifference(mine, theirs Quantity, share float64) Infere
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has trials of both arms"}
 	}
-	return d.percentileAcrossNodes(mine.Statistic, blocks, true, func(blocks map[string]int, least int) Inference {
+	var ofMine, ofTheirs *pool // Of all blocks, which are evaluated first.
+	found := d.percentileAcrossNodes(mine.Statistic, blocks, true, func(blocks map[string]int, least int) Inference {
 		a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
+		ofMine, ofTheirs = cmp.Or(ofMine, a), cmp.Or(ofTheirs, b)
 		out := Inference{Blocks: len(blocks), samples: a.size() + b.size()}
 		if min(a.size(), b.size()) < least {
 			out.Reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.Statistic, least, a.size(), b.size())
@@ -66,6 +69,7 @@ func (d *Data) percentileDifference(mine, theirs Quantity, share float64) Infere
 			return a.percentile(share, weights) - b.percentile(share, weights)
 		})
 	})
+	return d.acrossGaps(found, share, mine, ofMine, compared{theirs, ofTheirs})
 }
 
 // differenceOnClock widens a difference by the steps of its clocks. Readings of a shared clock err in one direction, so that their
@@ -98,9 +102,9 @@ func (d *Data) differenceOnClock(found Inference, mine, theirs Quantity) Inferen
 			out.Step, out.Relative, out.Assumed = stats.Round(step), stats.Round(read.step/read.near), read.assumed
 		}
 		switch {
-		case read.averages:
+		case read.left == 0:
 		case read.together:
-			together = max(together, step)
+			together = max(together, step*read.left)
 		default:
 			apart += step
 		}

@@ -188,12 +188,15 @@ func (d *Data) percentileLevel(q Quantity, share float64) Inference {
 		return Inference{Reason: "no block has a value"}
 	}
 	positive := true // All blocks are evaluated first, so that all nodes are compared on one scale.
-	return d.percentileAcrossNodes(q.Statistic, blocks, false, func(blocks map[string]int, least int) Inference {
+	var all *pool
+	found := d.percentileAcrossNodes(q.Statistic, blocks, false, func(blocks map[string]int, least int) Inference {
 		p := d.newPool(q, blocks)
+		all = cmp.Or(all, p)
 		positive = positive && p.values[0] > 0
 		out := Inference{Blocks: len(blocks), samples: p.size(), logarithmic: positive}
 		return d.bootstrap(q, out, least, d.drawn(blocks, q.Cell), func(weights []int64) float64 { return p.percentile(share, weights) })
 	})
+	return d.acrossGaps(found, share, q, all)
 }
 
 // percentileAcrossNodes computes for every node the percentile of the merged samples of its blocks. All nodes together must have the
@@ -214,8 +217,10 @@ func (d *Data) percentileRatio(mine, theirs Quantity, share float64) Inference {
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has trials of both arms"}
 	}
-	return d.percentileAcrossNodes(mine.Statistic, blocks, true, func(blocks map[string]int, least int) Inference {
+	var ofMine, ofTheirs *pool // Of all blocks, which are evaluated first.
+	found := d.percentileAcrossNodes(mine.Statistic, blocks, true, func(blocks map[string]int, least int) Inference {
 		a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
+		ofMine, ofTheirs = cmp.Or(ofMine, a), cmp.Or(ofTheirs, b)
 		out := Inference{Blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
 		if min(a.size(), b.size()) < least {
 			out.Reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.Statistic, least, a.size(), b.size())
@@ -229,6 +234,88 @@ func (d *Data) percentileRatio(mine, theirs Quantity, share float64) Inference {
 			return a.percentile(share, weights) / b.percentile(share, weights)
 		})
 	})
+	return d.acrossGaps(found, share, mine, ofMine, compared{theirs, ofTheirs})
+}
+
+// A percentile is undetermined if it lies at the edge of a gap: where each process has slow samples in a fixed share, such as its first of
+// twenty, p95 is the largest of the others, and jumps over the gap if the share changes by any amount. Drawing whole blocks does not change
+// the share, so that the bootstrap does not show it, and the interval is moved over the gap instead.
+
+const (
+	// gapWindow is the share of a trial's samples around a percentile in which a gap is searched, to each side.
+	gapWindow = 0.25
+	// leastGap is the share of the spread around a gap and below it that a gap has, and gapSteps the number of its clock's steps.
+	leastGap, gapSteps = 0.5, 3
+)
+
+// acrossGaps moves the ends of a level over the gap at its percentile, and those of a ratio or difference over the gaps at both. The pools
+// are those of the quantities.
+func (d *Data) acrossGaps(found Inference, share float64, mine Quantity, a *pool, others ...compared) Inference {
+	down, up := d.gap(mine, a, share, found)
+	for _, with := range others {
+		theirDown, theirUp := d.gap(with.Quantity, with.pool, share, found)
+		down, up = down+theirUp, up+theirDown
+	}
+	if down == 0 && up == 0 {
+		return found
+	}
+	found.Note = fmt.Sprintf("%s lies at the edge of a gap between the samples of a trial, which its interval includes, so more blocks do not "+
+		"make it narrower: judge another percentile or the mean", mine.Statistic)
+	return found.moved(down, up).At(d.Confidence)
+}
+
+// compared is a quantity that a percentile is compared with, with its merged samples.
+type compared struct {
+	Quantity
+	pool *pool
+}
+
+// gap returns the distances from a percentile over the gap that it lies beside, down and up, on the working scale of an inference; 0
+// without a gap.
+func (d *Data) gap(q Quantity, p *pool, share float64, found Inference) (down, up float64) {
+	trials := 0
+	for range d.reported(q.Cell, q.Metric) {
+		trials++
+	}
+	if !found.HasInterval() || trials == 0 || p.size() < 2*trials {
+		return 0, 0
+	}
+	total := int64(p.size())
+	window := gapWindow * float64(trials) / float64(p.size())
+	first := stats.NearestRank(max(share-window, 0), total)
+	last := stats.NearestRank(min(share+window, 1), total)
+	here := stats.NearestRank(share, total)
+	var rank int64
+	var values []float64
+	at, upper, widest := 0, 0, 0.0
+	for i, value := range p.values {
+		rank += p.samples(i)
+		if rank < first {
+			continue
+		}
+		if values = append(values, value); rank >= here && at == 0 {
+			at = len(values)
+		}
+		if n := len(values); n > 1 {
+			if jump := found.Scale(value) - found.Scale(values[n-2]); jump > widest {
+				upper, widest = n-1, jump
+			}
+		}
+		if rank >= last {
+			break
+		}
+	}
+	if upper == 0 || values[upper]-values[upper-1] <= gapSteps*d.readBy(q).step {
+		return 0, 0
+	}
+	// A gap is wide beside the spread of its neighbourhood and of all samples below it.
+	ones := slices.Repeat([]int64{1}, len(p.totals))
+	spread := max(found.Scale(values[len(values)-1])-found.Scale(values[0]), found.Scale(values[upper-1])-found.Scale(p.percentile(share/10, ones)))
+	if widest < leastGap*spread {
+		return 0, 0
+	}
+	middle := found.Scale(values[at-1])
+	return max(0, middle-found.Scale(values[upper-1])), max(0, found.Scale(values[upper])-middle)
 }
 
 // bootstrap computes the interval of a statistic of merged samples. Whole blocks are drawn with replacement, because samples of one

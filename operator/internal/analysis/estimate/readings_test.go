@@ -268,12 +268,12 @@ func TestReadBy_ConstantBesideVarying(t *testing.T) {
 		old, new []float64
 		want     readBy
 	}{
-		"a constant beside varying readings": {varying, []float64{0.06}, readBy{step: 0.06, near: 0.06, assumed: true, averages: false}},
-		"both vary":                          {varying, varying, readBy{step: 1e-4, near: 0.06156, averages: true, together: true}},
+		"a constant beside varying readings": {varying, []float64{0.06}, readBy{step: 0.06, near: 0.06, left: 1, assumed: true}},
+		"both vary":                          {varying, varying, readBy{step: 1e-4, near: 0.06156, together: true}},
 	} {
 		d := readingsOf(seconds, c.old, c.new).data()
 		got := d.readBy(Quantity{selection.At(0, 1), "time", experiment.StatisticValue})
-		if !near(got.near, c.want.near) || !near(got.step, c.want.step) || got.assumed != c.want.assumed || got.averages != c.want.averages ||
+		if !near(got.near, c.want.near) || !near(got.step, c.want.step) || got.assumed != c.want.assumed || got.left != c.want.left ||
 			got.together != c.want.together || got.silent || got.bucket {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
