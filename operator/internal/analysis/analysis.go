@@ -183,10 +183,32 @@ type Analysis struct {
 	Search []SearchResult `json:"search,omitempty"`
 	// Noise counts by arm the trials beyond a noise limit, in the order of the arms.
 	Noise []ArmNoise `json:"noise,omitempty"`
-	// Unseen describes the rare slowdowns that this number of blocks may miss.
-	Unseen string `json:"unseen,omitempty"`
+	// Assumptions are those that decided gates rest on.
+	Assumptions []Assumption `json:"assumptions,omitempty"`
 	// Usage is the cost and the conditions of the measurement.
 	Usage Usage `json:"usage"`
+}
+
+// AssumptionName names a condition on the noise of a run.
+type AssumptionName string
+
+// Assumptions.
+const (
+	// AssumesIndependentBlocks does not hold if an arm alone drifts, warms up, or changes in sessions over several blocks.
+	AssumesIndependentBlocks AssumptionName = "IndependentBlocks"
+	// AssumesNoRareSlowdown does not hold if an arm alone is much slower in few of its trials or blocks.
+	AssumesNoRareSlowdown AssumptionName = "NoRareSlowdown"
+)
+
+// Assumption is a condition that the blocks of a run cannot confirm and without which a gate is not decided.
+type Assumption struct {
+	Name      AssumptionName     `json:"name"`
+	Gate      string             `json:"gate"`
+	Candidate string             `json:"candidate"`
+	Point     string             `json:"point,omitempty"`
+	Outcome   experiment.Verdict `json:"outcome"`
+	// Text continues "the outcome assumes that".
+	Text string `json:"text"`
 }
 
 // LostTurn is a point and arm of a block of which noise or the infrastructure took every trial.

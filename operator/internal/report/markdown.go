@@ -21,6 +21,7 @@ func Markdown(exp *experiment.Experiment, result *analysis.Analysis) []byte {
 	v := newView(exp, result)
 	out := &document{}
 	v.verdict(out)
+	v.assumptions(out)
 	v.warnings(out)
 	v.search(out)
 	v.gates(out)

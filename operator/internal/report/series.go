@@ -89,9 +89,6 @@ func (v *view) series(out *document) {
 	}
 	out.heading("Diagnostics of the blocks")
 	out.line("%s", says)
-	if v.result.Unseen != "" {
-		out.line("\nNot detectable: %s.", Escape(v.result.Unseen))
-	}
 	out.line("")
 	out.table(table)
 	out.line("\n%s", SeriesNote)

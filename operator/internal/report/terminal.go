@@ -68,8 +68,8 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 	for _, text := range recomputedLines(analyzed) {
 		line("%s", text)
 	}
-	if analyzed.Unseen != "" && exp.Plan.Search == nil {
-		line("not detectable: %s", analyzed.Unseen)
+	for _, text := range Assumptions(analyzed) {
+		line("%s", text)
 	}
 	line("%s", Trials(analyzed))
 	if len(analyzed.Candidates) != 1 || exp.Plan.Search != nil {

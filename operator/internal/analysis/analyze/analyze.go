@@ -4,6 +4,7 @@ package analyze
 
 import (
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/assume"
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/analysis/judge"
@@ -36,8 +37,10 @@ func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *a
 		Controls: judged.Controls, Candidates: judged.Candidates, ValidBlocks: judged.ValidBlocks, ConfirmBlocks: judged.ConfirmBlocks,
 		RelativeHalfWidth: judged.RelativeHalfWidth, Doubts: judged.Doubts, Search: judged.Search, Predicted: judged.Predicted,
 
+		Assumptions: assume.Of(d, parity, &judged),
+
 		CutBlocks: explained.CutBlocks, ConfirmCutBlocks: explained.ConfirmCutBlocks, Unrun: explained.Unrun, LostTurns: explained.LostTurns,
-		LostBlocks: explained.LostBlocks, ConfirmLostBlocks: explained.ConfirmLostBlocks, Unseen: explained.Unseen, Layout: explained.Layout,
+		LostBlocks: explained.LostBlocks, ConfirmLostBlocks: explained.ConfirmLostBlocks, Layout: explained.Layout,
 		Warnings: explained.Warnings, Usage: explained.Usage,
 	}
 	if out.BestOf = judged.Best; len(judged.Best) == 1 {

@@ -84,6 +84,29 @@ func New(exp *experiment.Experiment, chosen *selection.Selection, in func(block 
 	return d
 }
 
+// Under returns the data as under another design. Percentiles and the quantities of trials do not depend on it.
+func (d *Data) Under(design experiment.Design) *Data {
+	if d == nil {
+		return nil
+	}
+	exp := *d.Exp
+	exp.Plan.Design = design
+	out := *d
+	out.Exp, out.ratios, out.levels = &exp, percentilesOf(d.ratios), percentilesOf(d.levels)
+	out.Everything, out.Everywhere = d.Everything.Under(design), d.Everywhere.Under(design)
+	return &out
+}
+
+func percentilesOf(of map[Quantity]Inference) map[Quantity]Inference {
+	out := map[Quantity]Inference{}
+	for q, found := range of {
+		if experiment.Percentiles[q.Statistic] != 0 {
+			out[q] = found
+		}
+	}
+	return out
+}
+
 // fewBlocks is the share of blocks in other environments above which the gates are recomputed with them.
 const fewBlocks = 0.1
 

@@ -15,7 +15,7 @@ import (
 func TestExplain_SituationsMatchGoldenFile(t *testing.T) {
 	var out strings.Builder
 	analyzed.EachSituation(t, func(name string, run *analyzed.Run, got *analysis.Analysis) {
-		fmt.Fprintf(&out, "# %s\n%s\n%s\n", name, got.Unseen, got.Layout)
+		fmt.Fprintf(&out, "# %s\n%s\n", name, got.Layout)
 		for _, warning := range got.Warnings {
 			fmt.Fprintf(&out, "* %s\n", warning)
 		}

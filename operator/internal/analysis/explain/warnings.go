@@ -21,17 +21,17 @@ import (
 // Findings are the explanations of a run for its readers; no verdict depends on them.
 type Findings struct {
 	Repetition
-	// Unseen and Layout are one sentence each, or empty.
-	Unseen, Layout string
-	Warnings       []string
-	Usage          analysis.Usage
+	// Layout is a sentence, or empty.
+	Layout   string
+	Warnings []string
+	Usage    analysis.Usage
 }
 
 // Explain derives the explanations from the measurements and the decisions about them.
 func Explain(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult, judged *judge.Findings, evidence record.Evidence,
 ) Findings {
 	return Findings{
-		Repetition: Lost(d, evidence), Unseen: Unseen(d, judged.ValidBlocks), Layout: Layout(d),
+		Repetition: Lost(d, evidence), Layout: Layout(d),
 		Warnings: Warnings(d, parity, ratios, judged), Usage: *Usage(d.Exp, d.Chosen),
 	}
 }

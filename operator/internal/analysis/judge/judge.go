@@ -35,7 +35,7 @@ type Findings struct {
 // Judge decides gates, candidates and the run, and compares the measurements with searches and predictions. Ratios are those of all
 // blocks.
 func Judge(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult, waves []record.Wave) Findings {
-	out := decideRun(d, parity)
+	out := Decide(d, parity)
 	if why := setupBroken(d); why != "" {
 		out.invalidate(why)
 	}
@@ -46,8 +46,8 @@ func Judge(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioRe
 	return out
 }
 
-// decideRun judges the screening blocks. If the design asks for confirmation, a decision stands only if the confirming blocks repeat it.
-func decideRun(all *estimate.Data, parity *selection.Parity) Findings {
+// Decide judges the screening blocks. If the design asks for confirmation, a decision stands only if the confirming blocks repeat it.
+func Decide(all *estimate.Data, parity *selection.Parity) Findings {
 	exp, chosen := all.Exp, all.Chosen
 	screening := all
 	if chosen.HasOther(record.Screen) {

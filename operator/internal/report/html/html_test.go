@@ -292,7 +292,7 @@ func TestPage_CustomTablesPrecedeCompleteOne(t *testing.T) {
 
 func TestPage_GatesShowDetectableEffect(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
-	for _, want := range []string{"Not detectable: 8 blocks cannot show", "Diagnostics of the blocks of every gate",
+	for _, want := range []string{"Diagnostics of the blocks of every gate",
 		"<th>autocorrelation</th>",
 		"from the spread of blocks"} {
 		if !strings.Contains(page, want) {
@@ -335,7 +335,7 @@ func TestPage_EmbedsRunAndData(t *testing.T) {
 	if !strings.Contains(page, `<pre class="whole">apiVersion: assay.dev/v1alpha1`) {
 		t.Error("the manifest cannot be copied")
 	}
-	s.result.Unseen = strings.Repeat("x", maxEmbedded)
+	s.result.Layout = strings.Repeat("x", maxEmbedded)
 	if page := s.page(t); strings.Contains(page, `download="analysis.json"`) ||
 		!strings.Contains(page, "Too large for the page, and in the ledger beside it: analysis.json (1 MiB)") {
 		t.Error("the omission of the analysis is not reported")

@@ -22,6 +22,7 @@ type report struct {
 	When, Machine                string
 	Decides                      *decision
 	Candidates                   []candidate
+	Assumptions                  []string
 	Warnings                     []summary.Warning
 	Gates                        []gate
 	Legend                       []key
@@ -98,7 +99,7 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 	r := &report{
 		Exp: exp, Result: result, Name: summary.RunName(exp), Verdict: verdictName(result.Verdict), Class: verdictClass(result.Verdict),
 		Baseline: analysis.Baseline(exp), Answer: summary.Headline(exp, result), When: b.when(), Machine: b.machine(),
-		Warnings: summary.Warnings(exp, result), Decides: b.decides(),
+		Assumptions: summary.Assumptions(result), Warnings: summary.Warnings(exp, result), Decides: b.decides(),
 	}
 	for _, c := range result.Candidates {
 		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict),

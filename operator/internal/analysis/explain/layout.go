@@ -9,7 +9,6 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
-	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 )
@@ -59,22 +58,4 @@ func Layout(d *estimate.Data) string {
 		note += "; the null arm runs the baseline's build, so it shows effects of place and time, and not of another layout"
 	}
 	return note + "."
-}
-
-// Unseen describes the rare slowdowns that a number of blocks may miss.
-func Unseen(d *estimate.Data, blocks int) string {
-	if blocks == 0 {
-		return ""
-	}
-	const rare, slowdown, level = 0.05, 0.2, 0.05
-	share := stats.UnseenShare(blocks, level)
-	text := fmt.Sprintf("%d blocks cannot show effects in fewer than one block in %d", blocks, blocks)
-	percent := func(share float64) string { return quantity.Percent(share, 2) }
-	text += fmt.Sprintf("; an effect in %s of the blocks is in none of them in %s of runs, and an effect in %s in %s; blocks %s "+
-		"slower at these rates make a mean %s and %s slower", percent(rare), percent(math.Pow(1-rare, float64(blocks))), percent(share),
-		percent(level), percent(slowdown), percent(math.Expm1(rare*math.Log1p(slowdown))), percent(math.Expm1(share*math.Log1p(slowdown))))
-	if declared := d.Exp.Plan.Design.RareSlowdown; declared > 0 {
-		return text + fmt.Sprintf("; gates allow for blocks %s%% slower (spec.design.rareSlowdown)", quantity.InPercent(declared))
-	}
-	return text + "; gates do not allow for it (spec.design.rareSlowdown)"
 }

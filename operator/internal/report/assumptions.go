@@ -1,0 +1,44 @@
+package report
+
+import (
+	"fmt"
+
+	"assay.dev/assay/operator/internal/analysis"
+)
+
+// Assumptions returns a sentence for every assumption about noise that decided gates rest on. It names the first of the gates.
+func Assumptions(result *analysis.Analysis) []string {
+	var names []analysis.AssumptionName
+	of := map[analysis.AssumptionName][]analysis.Assumption{}
+	for _, one := range result.Assumptions {
+		if of[one.Name] == nil {
+			names = append(names, one.Name)
+		}
+		of[one.Name] = append(of[one.Name], one)
+	}
+	var out []string
+	for _, name := range names {
+		first, gates := of[name][0], ""
+		if more := len(of[name]) - 1; more > 0 {
+			gates = fmt.Sprintf(" (and of %d more)", more)
+		}
+		where := ""
+		if first.Point != "" {
+			where = " at " + first.Point
+		}
+		out = append(out, fmt.Sprintf("%s of gate %s for %s%s%s assumes that %s", first.Outcome, first.Gate, first.Candidate, where, gates,
+			first.Text))
+	}
+	return out
+}
+
+func (v *view) assumptions(out *document) {
+	all := Assumptions(v.result)
+	if len(all) == 0 {
+		return
+	}
+	out.heading("Assumptions")
+	for _, text := range all {
+		out.line("* %s.", Escape(text))
+	}
+}
