@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"assay.dev/assay/operator/calibration/rehearse"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
@@ -28,6 +30,8 @@ type Tally struct {
 	Runs     int
 	// FalseGo and FalseNoGo contradict the truth. Without a true difference this holds for every Go and NoGo.
 	FalseGo, FalseNoGo int
+	// Unnamed counts the wrong verdicts that do not name the assumption that the scenario breaks.
+	Unnamed int
 	// Right counts the correct verdicts.
 	Right int
 	// Covered counts the 95 % intervals that contain the truth, out of Intervals.
@@ -44,6 +48,7 @@ func (t Tally) False() int { return t.FalseGo + t.FalseNoGo }
 // add adds the counts of another tally.
 func (t *Tally) add(o Tally) {
 	t.Runs, t.Blocks = t.Runs+o.Runs, t.Blocks+o.Blocks
+	t.Unnamed += o.Unnamed
 	t.FalseGo, t.FalseNoGo, t.Right = t.FalseGo+o.FalseGo, t.FalseNoGo+o.FalseNoGo, t.Right+o.Right
 	t.Covered, t.PlainCovered, t.Intervals = t.Covered+o.Covered, t.PlainCovered+o.PlainCovered, t.Intervals+o.Intervals
 }
@@ -102,7 +107,12 @@ func one(exp *experiment.Experiment, lanes []design.Lane, world *fixture.World, 
 	if err != nil {
 		return Tally{}, err
 	}
-	return conclude(result, truth, course.Blocks()), nil
+	out := conclude(result, truth, course.Blocks())
+	names := func(one analysis.Assumption) bool { return one.Name == world.Scenario().Breaks }
+	if out.False() > 0 && !slices.ContainsFunc(result.Assumptions, names) {
+		out.Unnamed = 1
+	}
+	return out, nil
 }
 
 // conclude tallies one run. The truth is the logarithm of the true ratio; above 0 the candidate is slower.
@@ -116,14 +126,18 @@ func conclude(result *analysis.Analysis, truth float64, blocks int) Tally {
 	case verdict == experiment.VerdictGo || verdict == experiment.VerdictNoGo:
 		out.Right = 1
 	}
+	if len(result.Gates) == 0 {
+		return out
+	}
+	statistic, truth := result.Gates[0].Statistic, truth+math.Log(ptr.Deref(result.Gates[0].Bound, 1))
 	for _, ratio := range result.Ratios {
-		if ratio.Candidate == "new" && ratio.Statistic == experiment.StatisticValue && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
+		if ratio.Candidate == "new" && ratio.Statistic == statistic && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
 			// If there are several points, the last one counts.
 			out.Intervals, out.Covered, out.PlainCovered = 1, 0, 0
 			if *ratio.Estimate.Low <= math.Exp(truth) && math.Exp(truth) <= *ratio.Estimate.High {
 				out.Covered = 1
 			}
-			if plainlyCovers(ratio.PerBlock, ratio.Terms, truth) {
+			if len(ratio.PerBlock) > 0 && plainlyCovers(ratio.PerBlock, ratio.Terms, truth) {
 				out.PlainCovered = 1
 			}
 		}

@@ -11,16 +11,16 @@ import (
 // Table formats the tallies as a Markdown table; every share has a 95 % interval.
 func Table(tallies []Tally) string {
 	var out strings.Builder
-	out.WriteString("| machine | true effect | runs | wrong verdicts | false Go | false NoGo | power | coverage of 95 % | of the plain " +
+	out.WriteString("| machine | true effect | runs | wrong verdicts | false Go | false NoGo | without naming the assumption | power | coverage of 95 % | of the plain " +
 		"interval | blocks |\n")
-	out.WriteString("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
+	out.WriteString("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 	for _, t := range tallies {
 		power := "-"
 		if t.Effect > 0 {
 			power = NewShare(t.Right, t.Runs).String()
 		}
-		fmt.Fprintf(&out, "| %s | %s | %d | %s | %d | %d | %s | %s | %s | %s |\n", t.Scenario.Name, quantity.PercentTo(t.Effect, 0), t.Runs,
-			NewShare(t.False(), t.Runs), t.FalseGo, t.FalseNoGo, power, NewShare(t.Covered, t.Intervals), NewShare(t.PlainCovered, t.Intervals),
+		fmt.Fprintf(&out, "| %s | %s | %d | %s | %d | %d | %d | %s | %s | %s | %s |\n", t.Scenario.Name, quantity.PercentTo(t.Effect, 0), t.Runs,
+			NewShare(t.False(), t.Runs), t.FalseGo, t.FalseNoGo, t.Unnamed, power, NewShare(t.Covered, t.Intervals), NewShare(t.PlainCovered, t.Intervals),
 			quantity.Decimals(float64(t.Blocks)/float64(t.Runs), 1))
 	}
 	return out.String()

@@ -41,7 +41,7 @@ var rates = []string{
 // SimulatedFigures lists the names of all possible results of Figures.
 var SimulatedFigures = append([]string{
 	"verdict.aa.false_rate", "verdict.power.effect2pct", "verdict.coverage.95", "verdict.coverage.95.highest", fixture.ClockFigure,
-	CarryOverCoverageFigure, fixture.CarryOverPowerFigure, fixture.StartPowerFigure,
+	CarryOverCoverageFigure, fixture.CarryOverPowerFigure, fixture.StartPowerFigure, fixture.ShapesFigure, FloorsFigure,
 }, rates...)
 
 // MaxFalseRate is the target for wrong verdicts.
@@ -49,6 +49,9 @@ const MaxFalseRate = 0.01
 
 // CarryOverCoverageFigure is the lowest coverage of 95 % intervals under carry-over.
 const CarryOverCoverageFigure = "verdict.carryover.coverage95"
+
+// FloorsFigure counts the shapes of noise with less power than their floor.
+const FloorsFigure = "verdict.shapes.floors_missed"
 
 // powers are the figures of correct verdicts, with their scenario and effect.
 var powers = []struct {
@@ -76,6 +79,8 @@ var targets = map[string]struct{ low, high float64 }{
 	CarryOverCoverageFigure:       {0.93, 1},
 	fixture.CarryOverPowerFigure:  {0.80, 1},
 	fixture.StartPowerFigure:      {0.93, 1},
+	fixture.ShapesFigure:          {0, MaxFalseRate},
+	FloorsFigure:                  {0, 0},
 	RealPowerFigure:               {0.90, 1},
 	UsedShareFigure:               {0.90, 1},
 	"verdict.neighbour.flagged":   {0.95, 1},
@@ -126,7 +131,44 @@ func Figures(tallies []Tally) []Figure {
 			out = append(out, slices.MinFunc(rows, byCoverage).coverageFigure(lowest[1], len(rows)))
 		}
 	}
-	return out
+	return append(out, shapeFigures(tallies)...)
+}
+
+// shapeFigures returns the highest rate of wrong verdicts that do not name the assumption that a shape breaks, and the number of shapes
+// with a power below their floor. Low counts those that miss it with their whole interval.
+func shapeFigures(tallies []Tally) []Figure {
+	var worst Share
+	var row string
+	floors := Figure{Figure: FloorsFigure, Unit: "shapes"}
+	for _, t := range tallies {
+		if !t.claimedFor(fixture.ShapesFigure) {
+			continue
+		}
+		if share := NewShare(t.Unnamed, t.Runs); t.Effect == 0 && (row == "" || share.Value() > worst.Value()) {
+			worst, row = share, t.Scenario.Name
+		}
+		if t.Scenario.Floor == 0 {
+			continue
+		}
+		floors.Samples++
+		power := NewShare(t.Right, t.Runs)
+		if power.Value() < t.Scenario.Floor {
+			floors.Value++
+			floors.Note += t.Scenario.Name + " " + power.String() + "; "
+		}
+		if power.High < t.Scenario.Floor {
+			floors.Low++
+		}
+		if power.Low < t.Scenario.Floor {
+			floors.High++
+		}
+	}
+	if row == "" {
+		return nil
+	}
+	out := worst.Figure(fixture.ShapesFigure)
+	out.Note = "row " + row
+	return []Figure{out, floors}
 }
 
 // worstFalse returns the highest rate of wrong verdicts among the claimed scenarios of a figure, without a true difference.
