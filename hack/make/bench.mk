@@ -59,9 +59,16 @@ build-calibration: build-go build-rust ## Build the programs for calibration: ca
 
 .PHONY: calibrate
 calibrate: build-calibration ## How often verdicts are wrong, simulated and on this machine, into docs/methodology (an hour, alone).
-	@bin/calibrate simulate --runs 2000 --update docs/methodology/calibration.md
+	@$(MAKE) --no-print-directory calibrate-simulated RUNS=$(or $(RUNS),400)
 	@bin/calibrate real --runs 30 --out out/calibration --json out/calibration.json --update docs/methodology/calibration.md
 	@bin/calibrate limits --ledgers out/calibration --update docs/methodology/noise.md
+
+# Counts of all seeds so far, for the present code.
+COUNTS := docs/methodology/simulated.json
+
+.PHONY: calibrate-simulated
+calibrate-simulated: build-calibration ## Add simulated runs with the next seed to the tracked counts and their table: RUNS=n of every row.
+	@bin/calibrate simulate --runs $(or $(RUNS),100) --counts $(COUNTS) --update docs/methodology/calibration.md
 
 .PHONY: calibrate-cluster
 calibrate-cluster: build-calibration ## The same on the embedded cluster (hours; nothing else may run). RUNS=n runs of every row.
@@ -69,7 +76,7 @@ calibrate-cluster: build-calibration ## The same on the embedded cluster (hours;
 
 .PHONY: calibrate-smoke
 calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a target is missed for certain.
-	@bin/calibrate simulate --runs 200 --check
+	@bin/calibrate simulate --runs 60 --check
 	@bin/calibrate real --runs 2 --slowdown 0,5 --neighbour cpu --check
 	@bin/calibrate attacks
 	@bin/calibrate killed
@@ -89,7 +96,7 @@ bench-history: build-calibration ## Figures of histories: false alerts, recall, 
 
 .PHONY: bench-verdict
 bench-verdict: build-calibration ## Figures of verdicts: error rates, power and cost.
-	@bin/calibrate figures
+	@bin/calibrate figures --runs $(or $(RUNS),20) --counts $(COUNTS)
 	@bin/calibrate attacks
 	@bin/calibrate killed
 	@cargo run --quiet --locked -p assay-adapters --example cells

@@ -25,21 +25,23 @@ var Effects = []float64{0, 0.01, 0.02, 0.05}
 
 // Tally counts the verdicts of many runs of one scenario and effect.
 type Tally struct {
-	Scenario fixture.Scenario
-	Effect   float64
-	Runs     int
+	Scenario fixture.Scenario `json:"-"`
+	Effect   float64          `json:"-"`
+	Runs     int              `json:"runs"`
 	// FalseGo and FalseNoGo contradict the truth. Without a true difference this holds for every Go and NoGo.
-	FalseGo, FalseNoGo int
+	FalseGo   int `json:"falseGo"`
+	FalseNoGo int `json:"falseNoGo"`
 	// Unnamed counts the wrong verdicts that do not name the assumption that the scenario breaks.
-	Unnamed int
+	Unnamed int `json:"unnamed"`
 	// Right counts the correct verdicts.
-	Right int
+	Right int `json:"right"`
 	// Covered counts the 95 % intervals that contain the truth, out of Intervals.
-	Covered, Intervals int
+	Covered   int `json:"covered"`
+	Intervals int `json:"intervals"`
 	// PlainCovered counts the same for Student's interval of the blocks, without any widening.
-	PlainCovered int
+	PlainCovered int `json:"plainCovered"`
 	// Blocks of all runs.
-	Blocks int
+	Blocks int `json:"blocks"`
 }
 
 // False returns the number of wrong verdicts.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type simulateOptions struct {
 	scenarios      []string
 	check          bool
 	update         string
+	counts, root   string
 }
 
 func (o *simulateOptions) flags(command *cobra.Command) {
@@ -30,6 +32,8 @@ func (o *simulateOptions) flags(command *cobra.Command) {
 	flags.IntVar(&o.parallel, "parallel", 1, "runs at a time; the counts do not depend on it")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	flags.StringSliceVar(&o.scenarios, "scenario", nil, "only these scenarios (default: all)")
+	flags.StringVar(&o.counts, "counts", "", "add the runs, with the next seed, to the counts in this file, and show its sums")
+	flags.StringVar(&o.root, "source", ".", "the project's folder, whose sources the counts belong to")
 }
 
 func newSimulateCommand() *cobra.Command {
@@ -44,6 +48,9 @@ func newSimulateCommand() *cobra.Command {
 			table := calibrate.Table(tallies)
 			fmt.Fprint(cmd.OutOrStdout(), table)
 			heading := fmt.Sprintf("`calibrate simulate --runs %d --seed %d`, %s", o.runs, o.seed, measuredHere())
+			if o.counts != "" {
+				heading = fmt.Sprintf("The sums of [%s](%[1]s), %s", filepath.Base(o.counts), measuredHere())
+			}
 			if err := update(o.update, "simulated", heading+table+"\n"+calibrate.Legend(tallies)); err != nil {
 				return err
 			}
@@ -68,6 +75,13 @@ func (o *simulateOptions) simulate(log io.Writer) ([]calibrate.Tally, error) {
 			return nil, fmt.Errorf("invalid --scenario %q: allowed are %s", name, strings.Join(names, ", "))
 		}
 	}
+	if o.counts != "" {
+		counts, err := o.read()
+		if err != nil {
+			return nil, err
+		}
+		o.seed = counts.NextSeed()
+	}
 	var out []calibrate.Tally
 	for _, scenario := range known {
 		if len(o.scenarios) > 0 && !slices.Contains(o.scenarios, scenario.Name) {
@@ -80,8 +94,39 @@ func (o *simulateOptions) simulate(log io.Writer) ([]calibrate.Tally, error) {
 		}
 		fmt.Fprintf(log, "%s: %d runs in %s\n", scenario.Name, o.runs*len(tallies), quantity.Duration(time.Since(started), time.Millisecond))
 		out = append(out, tallies...)
+		if err := o.accumulate(tallies); err != nil {
+			return nil, err
+		}
 	}
-	return out, nil
+	if o.counts == "" {
+		return out, nil
+	}
+	counts, err := o.read()
+	if err != nil {
+		return nil, err
+	}
+	return counts.Tallies(), nil
+}
+
+// accumulate adds the runs of one scenario to the file of the counts, so that none is lost when the next fails.
+func (o *simulateOptions) accumulate(tallies []calibrate.Tally) error {
+	if o.counts == "" {
+		return nil
+	}
+	counts, err := o.read()
+	if err != nil {
+		return err
+	}
+	counts.Add(machine(), o.seed, tallies)
+	return counts.Write(o.counts)
+}
+
+func (o *simulateOptions) read() (*calibrate.Counts, error) {
+	code, err := calibrate.CodeDigest(o.root)
+	if err != nil {
+		return nil, err
+	}
+	return calibrate.ReadCounts(o.counts, code)
 }
 
 func missed(targets []string) error {
