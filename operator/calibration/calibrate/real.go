@@ -227,3 +227,8 @@ func Flagged(tallies []RealTally) (Share, bool) {
 	}
 	return NewShare(flagged, disturbed), disturbed > 0
 }
+
+func medianOf(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}

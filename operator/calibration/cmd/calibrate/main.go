@@ -9,8 +9,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"assay.dev/assay/operator/calibration/calibrate"
 )
 
 func main() {
@@ -20,10 +18,6 @@ func main() {
 		Use: "calibrate", Short: "Measure the error rates of Assay's verdicts", SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(
-		newTableCommand("estimators", "Compare the mean of the blocks with trimmed means, where noise is not normal", 8000,
-			calibrate.Estimators),
-		newTableCommand("rejections", "Compare rules for rejecting trials with noisy readings, for 2 to 16 arms", 2000,
-			calibrate.Rejections),
 		newSimulateCommand(), newRealCommand(), newFiguresCommand(), newLimitsCommand(), newPerturbationCommand(), newAttacksCommand(),
 		newKilledCommand(), newBrokenCommand(), newHistoryCommand(), newNightsCommand(), newCostCommand(),
 	)

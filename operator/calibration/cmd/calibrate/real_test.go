@@ -71,7 +71,7 @@ func TestReal_UnknownRowsAreRefused(t *testing.T) {
 
 func TestDocuments_HaveMarkers(t *testing.T) {
 	for path, names := range map[string][]string{
-		"docs/methodology/calibration.md": {"simulated", "real", "cluster", "estimators"}, "docs/methodology/noise.md": {"limits"},
+		"docs/methodology/calibration.md": {"simulated", "real", "cluster"}, "docs/methodology/noise.md": {"limits"},
 		"docs/history.md": {"history", "history peer", "bisections"},
 	} {
 		data, err := os.ReadFile(filepath.Join(root, path))

@@ -13,7 +13,7 @@ import (
 
 // studentInference is the mean of one number per block, with Student's interval.
 //
-// docs/methodology/calibration.md compares it with a bootstrap, a trimmed mean and ranks, and "calibrate estimators" repeats that.
+// docs/methodology/calibration.md compares it with a bootstrap, a trimmed mean and ranks.
 // Student's interval is exact for normal blocks and conservative for heavy tails and outliers. Its weakness is skewness, and the logarithm
 // of a ratio of two arms that differ only by a factor is symmetric for any noise, because exchanging the arms of a block changes its sign.
 func studentInference(byBlock map[string]float64, confidence float64, logarithmic bool) Inference {
