@@ -108,7 +108,7 @@ func TestImages_MissingProgramIsReported(t *testing.T) {
 	apply(t, run)
 	done := untilComplete(t, run.Name, 3*time.Minute)
 	all := attempts(t, run.Name)
-	if len(all) != 8 {
+	if len(all) != 12 { // A visit of three trials for each arm and block.
 		t.Errorf("%d attempts, want one for each trial of both arms: %s", len(all), conditions(done))
 	}
 	for _, attempt := range all {
@@ -117,7 +117,7 @@ func TestImages_MissingProgramIsReported(t *testing.T) {
 		case attempt["arm"] == "old" && attempt["outcome"] != "Succeeded":
 			t.Errorf("attempt %v of the arm that is sound is %v: %s", attempt["id"], attempt["outcome"], message)
 		case attempt["arm"] == "new" &&
-			(attempt["outcome"] != "NotStarted" || !strings.Contains(message, "image assay.dev/primes:elsewhere: /primes: No such file")):
+			(attempt["outcome"] != "Failed" || !strings.Contains(message, "image assay.dev/primes:elsewhere: /primes: No such file")):
 			t.Errorf("attempt %v is %v and says %q, want that its image has no /primes", attempt["id"], attempt["outcome"], message)
 		}
 	}
