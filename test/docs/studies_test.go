@@ -31,7 +31,7 @@ var aboutTheDocument = regexp.MustCompile(`^(\*\*(The document'?s?|Its predictio
 func passages(page string) []passage {
 	var out []passage
 	var lines []string
-	heading, inside := "", false
+	heading, inside, table := "", false, false
 	end := func() {
 		if text := strings.Join(strings.Fields(strings.Join(lines, " ")), " "); text != "" {
 			out = append(out, passage{heading: heading, text: text})
@@ -47,7 +47,9 @@ func passages(page string) []passage {
 			end()
 		case strings.HasPrefix(line, "#"):
 			end()
-			heading = strings.TrimLeft(line, "# ")
+			if !table { // Its title does not begin a section.
+				heading = strings.TrimLeft(line, "# ")
+			}
 		case strings.HasPrefix(line, "<!-- shown by "):
 			end()
 			if last := len(out) - 1; last >= 0 {
@@ -55,6 +57,7 @@ func passages(page string) []passage {
 			}
 		case strings.HasPrefix(line, "<!--"):
 			end()
+			table = strings.HasPrefix(line, "<!-- table ") || table && line != "<!-- /table -->"
 		case strings.HasPrefix(line, "* "):
 			end()
 			lines = []string{line[2:]}
@@ -117,6 +120,10 @@ var (
 	interval = regexp.MustCompile(`\[(-?\d+(?:\.\d+)?), (-?\d+(?:\.\d+)?)\\?\]`)
 	gates    = regexp.MustCompile(`(?s)## (?:Gates|Controls)\n(.*?)\n## `)
 	verdict  = regexp.MustCompile(`\b(Go|NoGo|Inconclusive|Invalid)\b`)
+	// outcome is the verdict in a report's title, of a candidate, or of a gate.
+	outcome = regexp.MustCompile(`(?m)^(?:# .*: |\| [^|\n]+ \| |\| )(Go|NoGo|Inconclusive|Invalid)(?:$| \|.*)`)
+	// ofNoFigure is in the rows of gates on outputs and on completion, which hold for an arm whose times are not decided.
+	ofNoFigure = regexp.MustCompile(`\| (?:the outputs agree|at least [0-9.]+% of its trials complete) \|`)
 )
 
 // number is one as it is written.
@@ -172,20 +179,32 @@ func unfound(page string, reports []string) []string {
 	return out
 }
 
+// outcomes are the verdicts of a report, of its candidates and of its gates on figures. Messages such as "this is not yet Go" have the
+// words too, and do not count.
+func outcomes(report string) []string {
+	var out []string
+	for _, found := range outcome.FindAllStringSubmatch(report, -1) {
+		if !ofNoFigure.MatchString(found[0]) {
+			out = append(out, found[1])
+		}
+	}
+	return out
+}
+
 // contradicted are the verdicts that a section gives and that none of the reports it links has.
 func contradicted(page string, report func(link string) string) []string {
 	links := regexp.MustCompile(`\]\((results/[^)]+/report\.md)\)`)
-	reports := map[string]string{}
+	reports := map[string][]string{}
 	for _, p := range passages(page) {
 		for _, link := range links.FindAllStringSubmatch(p.text, -1) {
-			reports[p.heading] += report(link[1])
+			reports[p.heading] = append(reports[p.heading], outcomes(report(link[1]))...)
 		}
 	}
 	var out []string
 	for _, p := range passages(page) {
 		from, linked := reports[p.heading]
 		for _, word := range verdict.FindAllString(p.text, -1) {
-			if linked && !slices.Contains(verdict.FindAllString(from, -1), word) {
+			if linked && !slices.Contains(from, word) {
 				out = append(out, p.heading+": "+word)
 			}
 		}
@@ -477,19 +496,33 @@ func TestNumbers_AbsentFromReportsAreFound(t *testing.T) {
 			}
 		})
 	}
+	const capped = "# It: Inconclusive\n\n| b | Invalid | no trial |  |\n\n## Gates\n\n" +
+		"| Inconclusive | gain | a |  | time at most 1.000x of b | 1.2x | 6 | missed over the whole interval, so this is not yet NoGo |\n" +
+		"| Go | parity | a |  | the outputs agree |  |  | all outputs agree |\n" +
+		"| Go | completes | a |  | at least 100% of its trials complete | 1.000 | 6 | 12 of 12 trials completed |\n"
 	for name, tc := range map[string]struct {
 		page string
 		want []string
 	}{
-		"the verdict of the report":   {"## A\n\n[report](results/local/a/report.md)\n\nIt is NoGo.", nil},
-		"another verdict":             {"## A\n\n[report](results/local/a/report.md)\n\nIt is Inconclusive.", []string{"A: Inconclusive"}},
-		"a section without a report":  {"## A\n\nIt is Inconclusive.", nil},
-		"the report of another":       {"## A\n\n[report](results/local/a/report.md)\n\n## B\n\nIt is Inconclusive.", nil},
-		"a word that is no verdict":   {"## A\n\n[report](results/local/a/report.md)\n\nInvalidated.", nil},
+		"the verdict of the report":  {"## A\n\n[report](results/local/a/report.md)\n\nIt is NoGo.", nil},
+		"another verdict":            {"## A\n\n[report](results/local/a/report.md)\n\nIt is Inconclusive.", []string{"A: Inconclusive"}},
+		"a section without a report": {"## A\n\nIt is Inconclusive.", nil},
+		"the report of another":      {"## A\n\n[report](results/local/a/report.md)\n\n## B\n\nIt is Inconclusive.", nil},
+		"a word that is no verdict":  {"## A\n\n[report](results/local/a/report.md)\n\nInvalidated.", nil},
+		"below the title of a table": {"## A\n\n[report](results/local/c/report.md)\n\n<!-- table local/a/t -->\n### T\n\n<!-- /table -->\n\nIt is Go.",
+			[]string{"A: Go"}},
+		"a word of a message":         {"## A\n\n[report](results/local/c/report.md)\n\nIt is NoGo.", []string{"A: NoGo"}},
+		"a gate on outputs":           {"## A\n\n[report](results/local/c/report.md)\n\nIt is Go.", []string{"A: Go"}},
+		"the verdict of a candidate":  {"## A\n\n[report](results/local/c/report.md)\n\nIt is Invalid.", nil},
 		"a verdict beside its report": {"## A\n\nIt is Invalid ([report](results/local/a/report.md)).", []string{"A: Invalid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := contradicted(tc.page, func(string) string { return report }); !slices.Equal(got, tc.want) {
+			if got := contradicted(tc.page, func(link string) string {
+				if strings.Contains(link, "/c/") {
+					return capped
+				}
+				return report
+			}); !slices.Equal(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

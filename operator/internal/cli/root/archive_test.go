@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,8 +130,40 @@ func TestArchive_PublishedTableIsReproduced(t *testing.T) {
 					t.Errorf("%v: judged again, %s is\n%s\nand was published as\n%s", err, filepath.Base(table), got, want)
 				}
 			}
+			if folder == filepath.Join("testdata", "published") {
+				return // It has no report.
+			}
+			judged, err := filepath.Glob(filepath.Join(again, "analysis", "*", "report.md"))
+			if err != nil || len(judged) != 1 {
+				t.Fatalf("judged again it has %d reports: %v", len(judged), err)
+			}
+			if want, got := gatesOf(t, filepath.Join(folder, "report.md")), gatesOf(t, judged[0]); !slices.Equal(want, got) {
+				t.Errorf("judged again, the title and the gates of report.md are\n%s\nand were published as\n%s\n"+
+					"write it anew with assay analyze --ledger %s --out URL, and keep its section about the attempts",
+					strings.Join(got, "\n"), strings.Join(want, "\n"), store.FolderURL(file))
+			}
 		})
 	}
+}
+
+// gatesOf returns the title of a report and the outcome, gate, candidate and point of its gates. A published report is written anew when
+// the analysis changes them.
+func gatesOf(t *testing.T, file string) []string {
+	t.Helper()
+	report, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	title, rest, _ := strings.Cut(string(report), "\n")
+	_, rest, _ = strings.Cut(rest, "\n## Gates\n")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	out := []string{title}
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(line, " | "); len(cells) > 4 {
+			out = append(out, strings.Join(cells[:4], " | "))
+		}
+	}
+	return out
 }
 
 // publish does the steps of make studies with the ledger of a simulated run.
