@@ -35,6 +35,12 @@ func TestRunsPolicy_KnowsEveryControllerOfPods(t *testing.T) {
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("it looks at %v, want %v", got, tc.want)
 			}
+			protected := slices.ContainsFunc(chart.objects, func(object unstructured.Unstructured) bool {
+				return object.GetKind() == "ValidatingAdmissionPolicy" && object.GetName() == "assay-operator-pods"
+			})
+			if protected != (tc.controller != "") {
+				t.Errorf("a policy protects the pods of runs: %v", protected)
+			}
 			executes := func(role string) bool {
 				return slices.ContainsFunc(rulesOf(t, chart.find(t, role)), func(rule rbacv1.PolicyRule) bool {
 					return slices.Contains(rule.Resources, "benchmarkruns") && slices.Contains(rule.Verbs, "execute")

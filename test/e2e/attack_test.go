@@ -30,10 +30,11 @@ var attackSuite = flag.Bool("attack", false, "with the attacks that are separate
 
 // tests are the attacks that are separate tests.
 var tests = map[string]func(*testing.T){
-	"a program reaches another tenant's service": TestNetwork_PodOfARunReachesOnlyTheStore,
-	"a hostile candidate":                        TestHostile_CandidateChangesNoResult,
-	"a candidate that ends its block":            TestHostile_CandidateThatEndsItsBlockFails,
-	"expressions in parameters":                  TestBadInput_ParameterValueArrivesVerbatim,
+	"a program reaches another tenant's service":                 TestNetwork_PodOfARunReachesOnlyTheStore,
+	"a hostile candidate":                                        TestHostile_CandidateChangesNoResult,
+	"results are replaced before, during and after the analysis": TestTenant_ReplacedResultsAreNotUsed,
+	"a candidate that ends its block":                            TestHostile_CandidateThatEndsItsBlockFails,
+	"expressions in parameters":                                  TestBadInput_ParameterValueArrivesVerbatim,
 }
 
 // The short form leaves out the attacks on the API, the store and the limits, which make test tries against an API server and a store

@@ -1085,6 +1085,10 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Report string `json:"report,omitempty"`
 
+	// analysis identifies the analysis of which this status has the results. Readers of the ledger compare its objects with it.
+	// +optional
+	Analysis *AnalysisStatus `json:"analysis,omitempty"`
+
 	// dashboard is the address of the run's dashboard in Grafana, if the operator knows one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -1123,6 +1127,27 @@ type BenchmarkRunStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// AnalysisStatus identifies the objects of an analysis, as its pod reported them.
+type AnalysisStatus struct {
+	// wave is the number of the wave up to which it read attempts.
+	// +required
+	Wave int32 `json:"wave"`
+
+	// sha256 is the sum of its analysis.json in hex.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	SHA256 string `json:"sha256"`
+
+	// reportSHA256 is the sum of its report.html in hex.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	ReportSHA256 string `json:"reportSHA256"`
+
+	// startTime is when its pod was created.
+	// +required
+	StartTime metav1.Time `json:"startTime"`
 }
 
 // BenchmarkRun is one experiment with one verdict.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
@@ -31,12 +32,24 @@ func OpenFolderOrURL(ctx context.Context, given, where string) (store.Store, err
 	if !strings.Contains(where, "://") {
 		return store.OpenFolder(ctx, where)
 	}
-	store, err := store.Open(ctx, where, store.Options{})
+	store, err := OpenURL(ctx, where)
 	if err != nil {
 		return nil, UsageError(fmt.Errorf("%s: %w", given, err))
 	}
 	return store, nil
 }
+
+// OpenURL opens the store at a URL for reading results. In an object store, analyses are computed from the attempts.
+func OpenURL(ctx context.Context, where string) (store.Store, error) {
+	s, err := store.Open(ctx, where, store.Options{})
+	if err != nil || isLocal(where) {
+		return s, err
+	}
+	return computedLedger(s), nil
+}
+
+// isLocal reports whether the objects of a ledger are files of this machine, which the clients of an object store cannot replace.
+func isLocal(where string) bool { return strings.HasPrefix(where, "file:") }
 
 // SourceHelp documents NAME for commands that read a ledger.
 const SourceHelp = "NAME is a run on the cluster, the folder or the archive (NAME.tar.zst) of a ledger, a ledger's URL " +
@@ -136,7 +149,7 @@ func ReadAnalyzedLedger(ctx context.Context, s store.Store, where string, wave i
 // store opens a ledger without reading it. namespace is that of a run on the cluster; "" selects the namespace of the flags.
 func (s *Source) store(ctx context.Context, namespace, where string) (store.Store, error) {
 	if strings.Contains(where, "://") {
-		s, err := store.Open(ctx, where, store.Options{})
+		s, err := OpenURL(ctx, where)
 		if errors.Is(err, store.ErrBadURL) {
 			return nil, UsageError(err)
 		}
@@ -158,12 +171,29 @@ func (s *Source) store(ctx context.Context, namespace, where string) (store.Stor
 	if run.Status.Ledger == "" || run.Status.Wave == nil {
 		return nil, fmt.Errorf("BenchmarkRun %s/%s has no results yet; follow it with %s watch %s", run.Namespace, run.Name, Program, run.Name)
 	}
-	return s.OpenFrom(ctx, cluster, "status.ledger", run.Status.Ledger)
+	return s.OpenRun(ctx, cluster, run)
+}
+
+// OpenRun opens the ledger of a run on the cluster, with the analysis that the operator accepted.
+func (s *Source) OpenRun(ctx context.Context, cluster *Cluster, run *assayv1alpha1.BenchmarkRun) (store.Store, error) {
+	of, err := s.open(ctx, cluster, "status.ledger", run.Status.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	return checkedLedger(of, run), nil
 }
 
 // OpenFrom opens a store whose URL a status field holds. Stores inside the cluster are reached through a port-forward until the context
-// ends.
+// ends. In an object store, analyses are computed from the attempts.
 func (s *Source) OpenFrom(ctx context.Context, cluster *Cluster, field, where string) (store.Store, error) {
+	of, err := s.open(ctx, cluster, field, where)
+	if err != nil || isLocal(where) {
+		return of, err
+	}
+	return computedLedger(of), nil
+}
+
+func (s *Source) open(ctx context.Context, cluster *Cluster, field, where string) (store.Store, error) {
 	address, err := url.Parse(where)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w", field, where, err)

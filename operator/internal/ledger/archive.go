@@ -23,8 +23,8 @@ func archived(key string) bool {
 }
 
 // WriteArchive writes a ledger as an archive: all evidence of the verdicts, and the analyses. Equal objects give equal bytes.
-func WriteArchive(ctx context.Context, store store.Store, to io.Writer) error {
-	keys, err := store.List(ctx, "")
+func WriteArchive(ctx context.Context, s store.Store, to io.Writer) error {
+	keys, err := s.List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,10 @@ func WriteArchive(ctx context.Context, store store.Store, to io.Writer) error {
 		if !archived(key) {
 			continue
 		}
-		data, err := store.Get(ctx, key)
+		data, err := s.Get(ctx, key)
+		if errors.Is(err, store.ErrNotFound) && analysisKey.MatchString(key) {
+			continue // The operator has not accepted it.
+		}
 		if err != nil {
 			return err
 		}
@@ -51,7 +54,7 @@ func WriteArchive(ctx context.Context, store store.Store, to io.Writer) error {
 		}
 	}
 	// The list of overwritten objects is read last, so that it covers all overwrites before the objects were read.
-	written, err := asWritten(ctx, store)
+	written, err := asWritten(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -2,18 +2,20 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // refreshEvery is the interval of probing the store and of loading missing analyses.
@@ -105,13 +107,16 @@ func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alp
 	return missing
 }
 
-// read loads the newest analysis of a finished run.
+// read loads the accepted analysis of a finished run.
 func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
-	store := observe.RunStore(m.from.Store, run)
-	// Without a wave there is no analysis.
-	result, _, err := ledger.NewestAnalysis(ctx, store, int(ptr.Deref(run.Status.Wave, -1)), 0)
-	if err != nil {
-		return err
+	accepted := run.Status.Analysis
+	var result *analysis.Analysis
+	own := observe.JudgedStore(m.from.Store, run)
+	if accepted != nil {
+		var err error
+		if result, _, err = ledger.ReadAnalysis(ctx, own, int(accepted.Wave)); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
 	}
 	if result == nil {
 		m.mutex.Lock()
@@ -119,7 +124,7 @@ func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) err
 		m.shown[run.UID] = nothing()
 		return nil
 	}
-	exp, err := ledger.ReadExperiment(ctx, store)
+	exp, err := ledger.ReadExperiment(ctx, own)
 	if err != nil {
 		return err
 	}

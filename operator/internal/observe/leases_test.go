@@ -407,7 +407,7 @@ func TestWaiting_RunWithoutRequestIsNotInTheQueue(t *testing.T) {
 	} {
 		o := &Observer{Client: cache}
 		tc.note(&o.Memory)
-		world := &World{}
+		world := &World{Observed: plan.Observed{Run: run}}
 		if err := o.waiting(t.Context(), world); err != nil {
 			t.Fatal(err)
 		}

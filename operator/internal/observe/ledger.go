@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/pages"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
@@ -20,6 +25,15 @@ import (
 // RunStore is the store of one run's ledger.
 func RunStore(s store.Store, run *assayv1alpha1.BenchmarkRun) store.Store {
 	return store.WithPrefix(s, ledger.RunPrefix(record.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)}))
+}
+
+// JudgedStore is the store of one run's ledger with the accepted analysis only.
+func JudgedStore(s store.Store, run *assayv1alpha1.BenchmarkRun) store.Store {
+	accepted := run.Status.Analysis
+	if accepted == nil {
+		accepted = &assayv1alpha1.AnalysisStatus{Wave: -1}
+	}
+	return ledger.Accepted(RunStore(s, run), accepted, nil)
 }
 
 // Problem is the condition reason of a ledger's error: one for each place where a person repairs it. The message has the details.
@@ -63,7 +77,7 @@ func away(ctx context.Context, world *World, err error) error {
 		return ctx.Err()
 	}
 	world.Ledger = plan.LedgerState{Problem: Problem(err), Message: err.Error()}
-	world.Analysis, world.ReportURL = nil, ""
+	world.Analysis, world.Accepted, world.ReportURL = nil, nil, ""
 	return nil
 }
 
@@ -100,20 +114,55 @@ func (o *Observer) readLedger(ctx context.Context, store store.Store, world *Wor
 		return err
 	}
 	world.Ledger.Done, world.Ledger.DoneBlocks, world.Ledger.Open = done, len(state.Newest.Blocks)-len(open), open
-	err = o.readAnalysis(ctx, store, world, &known)
 	o.Memory.keep(world.Run.UID, known)
-	return err
+	return nil
+}
+
+// analysis reads the newest analysis that its pod reported to have written. Any other one may be of a client with a key of the namespace,
+// and counts as missing.
+func (o *Observer) analysis(ctx context.Context, world *World, pods []corev1.Pod) error {
+	if world.Ledger.Newest == nil {
+		return nil
+	}
+	store := RunStore(o.Store, world.Run)
+	known, _ := o.Memory.ledgers.Get(world.Run.UID)
+	read := func(pods []corev1.Pod) error {
+		err := o.readAnalysis(ctx, store, world, &known, writtenAnalyses(world.Run, pods))
+		o.Memory.keep(world.Run.UID, known)
+		return err
+	}
+	err := read(pods)
+	if err == nil && !world.Ledger.Analysed && analysisEnded(world) {
+		// The cache may show the end of an execution before that of its pods.
+		var ended []corev1.Pod
+		if err := pages.Each(ctx, o.Live, &corev1.PodList{}, world.Run.Namespace, func(pod *corev1.Pod) {
+			if _, ok := writtenBy(pod); ok {
+				ended = append(ended, *pod)
+			}
+		}, client.MatchingLabels{executor.RunUIDLabel: string(world.Run.UID), executor.PartLabel: executor.AnalysisPart}); err != nil {
+			return fmt.Errorf("list the pods of analyses: %w", err)
+		}
+		err = read(ended)
+	}
+	return away(ctx, world, err)
+}
+
+// analysisEnded reports whether an execution that analyses the newest wave has ended.
+func analysisEnded(world *World) bool {
+	return world.Wave != nil && world.Wave.Ended ||
+		slices.ContainsFunc(world.Analyses, func(e plan.Execution) bool { return e.Ended })
 }
 
 // readAnalysis reads the newest analysis. A rejected analysis is read again with backoff only: tenants may write one to each of their
 // ledgers, and rejecting it takes as long as reading the largest valid one.
-func (o *Observer) readAnalysis(ctx context.Context, store store.Store, world *World, known *remembered) error {
+func (o *Observer) readAnalysis(ctx context.Context, store store.Store, world *World, known *remembered,
+	written map[int][]assayv1alpha1.AnalysisStatus) error {
 	run, now := world.Run, o.Clock.Now()
 	before := o.Memory.Noted(run).Refused
 	if before.err != nil && before.wave == world.Ledger.Newest.Wave && !before.retry.Due(now) {
 		return before.err
 	}
-	err := newestAnalysis(ctx, store, world, known)
+	err := newestAnalysis(ctx, store, world, known, written)
 	switch {
 	case err != nil && ctx.Err() == nil && Problem(err) == assayv1alpha1.ReasonLedgerDamaged:
 		after := Refused{err, world.Ledger.Newest.Wave, before.retry.Failed(now, ledger.RefusedFirst, ledger.RefusedMost)}
@@ -140,32 +189,47 @@ func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) err
 	return nil
 }
 
-// newestAnalysis reads the newest analysis. One of an earlier wave is read once: decisions no longer depend on it.
-func newestAnalysis(ctx context.Context, s store.Store, world *World, known *remembered) error {
+// newestAnalysis reads the newest analysis of those that were written. One of an earlier wave is read once: decisions no longer depend on
+// it.
+func newestAnalysis(ctx context.Context, s store.Store, world *World, known *remembered,
+	written map[int][]assayv1alpha1.AnalysisStatus) error {
 	newest := world.Ledger.Newest.Wave
 	for wave := newest; wave >= 0; wave-- {
-		result := known.judged
-		if result == nil || wave == newest || wave != known.judgedWave {
-			read, room, err := ledger.ReadAnalysis(ctx, s, wave)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
+		for _, accepted := range written[wave] {
+			result, err := known.acceptedAnalysis(ctx, s, &accepted, wave == newest)
+			switch {
+			case errors.Is(err, ledger.ErrReplaced) && wave == newest:
+				world.Ledger.Replaced = err.Error() + ": a client with a key of the namespace wrote it"
+			case err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, ledger.ErrReplaced):
 				return err
 			}
-			if result = read; wave != newest && read != nil {
-				known.judged, known.judgedWave, known.judgedBytes = read, wave, room
+			if result == nil {
+				continue
 			}
+			world.Analysis, world.Accepted = result, &accepted
+			world.ReportURL = store.WithPrefix(s, ledger.HTMLKey(wave)).URL()
+			if wave == newest {
+				world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, result.Verdict, why(result)
+				world.Ledger.SetupBroken, world.Ledger.Findings = record.Shorten(result.SetupBroken, maxWhy), result.Findings()
+				world.Ledger.Replaced = ""
+			}
+			return nil
 		}
-		if result == nil {
-			continue
-		}
-		world.Analysis = result
-		world.ReportURL = store.WithPrefix(s, ledger.HTMLKey(wave)).URL()
-		if wave == newest {
-			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, result.Verdict, why(result)
-			world.Ledger.SetupBroken, world.Ledger.Findings = record.Shorten(result.SetupBroken, maxWhy), result.Findings()
-		}
-		return nil
 	}
 	return nil
+}
+
+// acceptedAnalysis reads an analysis, or returns it if it was read before and is not of the newest wave.
+func (r *remembered) acceptedAnalysis(ctx context.Context, s store.Store, accepted *assayv1alpha1.AnalysisStatus, newest bool) (
+	*analysis.Analysis, error) {
+	if r.judged != nil && !newest && r.judgedSum == accepted.SHA256 {
+		return r.judged, nil
+	}
+	read, room, err := ledger.ReadAnalysis(ctx, ledger.Accepted(s, accepted, nil), int(accepted.Wave))
+	if err == nil && !newest {
+		r.judged, r.judgedBytes, r.judgedSum = read, room, accepted.SHA256
+	}
+	return read, err
 }
 
 // maxWhy limits a program's error message in the status.

@@ -95,9 +95,9 @@ type remembered struct {
 	// waves are the parts of the waves that decisions need; the newest wave is complete.
 	waves    []record.Wave
 	progress progress
-	// judged is the analysis of judgedWave, which is not the newest one; nil before there is one.
-	judged     *analysis.Analysis
-	judgedWave int
+	// judged is the analysis of a wave that is not the newest one, and judgedSum the sha256 sum of its object; nil before there is one.
+	judged    *analysis.Analysis
+	judgedSum string
 	// planBytes is the size of the experiment and of the retained parts of its waves, judgedBytes that of the analysis, and newestBytes that
 	// of the newest wave, which is complete.
 	planBytes, judgedBytes, newestBytes int

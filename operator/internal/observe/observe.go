@@ -21,8 +21,9 @@ import (
 // World is everything that is known of a run at one moment.
 type World struct {
 	plan.Observed
-	// Analysis is the newest one in the ledger, not necessarily of the newest wave; nil without one.
+	// Analysis is the newest accepted one in the ledger, not necessarily of the newest wave; nil without one. Accepted identifies it.
 	Analysis *analysis.Analysis
+	Accepted *assayv1alpha1.AnalysisStatus
 	// LedgerURL is the address of the run's objects, ReportURL of the newest report, if there is one.
 	LedgerURL, ReportURL string
 	// DamagedLeases is why Lease objects cannot be parsed, by their names.
@@ -67,13 +68,17 @@ func (o *Observer) active(ctx context.Context, world *World) error {
 	if err != nil {
 		return fmt.Errorf("list executions: %w", err)
 	}
-	if err := o.pods(ctx, world); err != nil {
+	pods, err := o.pods(ctx, world)
+	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
 	if err := o.ledger(ctx, world); err != nil {
 		return fmt.Errorf("read ledger: %w", err)
 	}
 	sortExecutions(world, executions)
+	if err := o.analysis(ctx, world, pods); err != nil {
+		return fmt.Errorf("read ledger: %w", err)
+	}
 	if err := o.unread(ctx, world); err != nil {
 		return fmt.Errorf("read ledger: %w", err)
 	}
@@ -111,7 +116,7 @@ func (o *Observer) observeFinished(ctx context.Context, world *World) error {
 		return fmt.Errorf("list executions: %w", err)
 	}
 	sortExecutions(world, executions)
-	if err := o.pods(ctx, world); err != nil {
+	if _, err := o.pods(ctx, world); err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
 	return nil
@@ -153,12 +158,17 @@ func (o *Observer) nodes(ctx context.Context, world *World) error {
 	return nil
 }
 
-func (o *Observer) pods(ctx context.Context, world *World) error {
+// pods reads the state of the run's pods, and returns the pods.
+func (o *Observer) pods(ctx context.Context, world *World) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace),
-		client.MatchingLabels{executor.RunUIDLabel: string(world.Run.UID)}); err != nil {
-		return err
+	if err := o.Client.List(ctx, &list, podsOf(world.Run)...); err != nil {
+		return nil, err
 	}
 	world.Pods = podState(list.Items)
-	return nil
+	return list.Items, nil
+}
+
+// podsOf selects the pods of a run.
+func podsOf(run *assayv1alpha1.BenchmarkRun) []client.ListOption {
+	return []client.ListOption{client.InNamespace(run.Namespace), client.MatchingLabels{executor.RunUIDLabel: string(run.UID)}}
 }

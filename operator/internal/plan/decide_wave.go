@@ -282,6 +282,9 @@ func (p *planner) analysisMissing() *Decision {
 			said = p.quoted(analysis.Message) + p.terminationMessage()
 		}
 	}
+	if p.Ledger.Replaced != "" {
+		said += "; " + p.Ledger.Replaced
+	}
 	return failed(assayv1alpha1.ReasonAnalysisFailed,
 		fmt.Sprintf("the attempts of wave %d are in the ledger and could not be analysed in %d tries: run assay analyze --ledger URL --write "+
 			"with the URL in status.ledger%s",

@@ -82,9 +82,11 @@ type LedgerState struct {
 	Done, DoneBlocks int
 	// Open are the blocks of the newest wave that did not run to their end yet.
 	Open []string
-	// Analysed reports whether the newest wave has an analysis; Verdict is its verdict.
+	// Analysed reports whether the newest wave has an accepted analysis; Verdict is its verdict.
 	Analysed bool
 	Verdict  experiment.Verdict
+	// Replaced names the object of the newest analysis that another client replaced; empty if none was replaced.
+	Replaced string
 	// Unread counts attempts of the newest wave that its analysis has not read; only of a wave that was stopped, once its blocks ended.
 	Unread int
 	// SetupBroken is the first cause of a broken setup; empty without one.

@@ -46,6 +46,7 @@ func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 		setProgress(&out, &o, now)
 		if o.World.Analysis != nil {
 			Results(&out, o.World.Ledger.Experiment, o.World.Analysis, o.World.ReportURL)
+			out.Analysis = o.World.Accepted
 		}
 	}
 	setWaits(&out, o.Decision, now)

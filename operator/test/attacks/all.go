@@ -11,6 +11,7 @@ const (
 	replacedPromise = "Keys that are replaced, and those of a namespace that is taken away, are worth nothing"
 	readerPromise   = "Who reads a report needs no key that writes"
 	metricsPromise  = "The bundled store's metrics are for the token of a user who may do nothing else"
+	resultPromise   = "Results are those that the platform's analysis wrote, in the status and for every reader"
 	writerPromise   = "Authors of runs cannot write attempts or verdicts"
 	nodesPromise    = "Of nodes it changes the taint of a lease and nothing else"
 	secretsPromise  = "It reads no Secret through the API and makes no pod"
@@ -53,6 +54,7 @@ var All = []Attack{
 		patchesANode((*World).operator, `{"spec":{"taints":[{"key":"hijacked","effect":"NoExecute"}]}}`), API},
 	{"a tenant makes a pod that says that it is a run's", whosePromise, "ValidatingAdmissionPolicy assay-operator-runs", makesABlock, API},
 	{"a tenant takes a run's name off a block's pod", whosePromise, "ValidatingAdmissionPolicy assay-operator-runs", takesAName, API},
+	{"a tenant runs its own program in a pod of a run", resultPromise, "ValidatingAdmissionPolicy assay-operator-pods", entersAPod, API},
 	{"160,000 cells", sizePromise, "operator/internal/experiment/limits.go and the rules of spec.sweep in the CRD", tooManyCells, API},
 	{"a ConfigMap in the way of a run's plan", wherePromise, "the check of owners in operator/internal/apply", configMapInTheWay, API},
 	{"a hijacked operator writes where no runs are", wherePromise, "a Role for each run namespace", writesElsewhere, Cluster},
@@ -89,6 +91,7 @@ var All = []Attack{
 	{"a program reaches another tenant's service", reachPromise, "charts/assay/templates/network", nil, Cluster},
 	{"a program fills the disk of its node", "No pod of the release fills its node's disk",
 		"sizeLimit and ephemeral-storage in the chart and in operator/internal/executor/argo", nil, Cluster},
+	{"results are replaced before, during and after the analysis", resultPromise, "operator/internal/ledger: Accepted", nil, Cluster},
 	{"a hostile candidate", untouchedPromise, "the keeper and the runner's privacy", nil, Cluster},
 	{"a candidate that ends its block", untouchedPromise, "the note that a trial has begun", nil, Cluster},
 	{"expressions in parameters", wordsPromise, "operator/internal/executor/argo: nothing of a user's in a template", nil, Cluster},

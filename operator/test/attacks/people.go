@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -237,7 +240,8 @@ func (w *World) maker(t *testing.T) client.Client {
 	name := metav1.ObjectMeta{Namespace: w.Namespace, Name: "attack-maker"}
 	for _, object := range []client.Object{
 		&rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"", "argoproj.io"},
-			Resources: []string{"pods", "pods/status", "workflows"}, Verbs: []string{"get", "create", "patch", "update"}}}},
+			Resources: []string{"pods", "pods/status", "pods/exec", "pods/attach", "workflows"},
+			Verbs:     []string{"get", "create", "patch", "update"}}}},
 		&rbacv1.RoleBinding{ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name.Name},
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: Tenant}}},
 	} {
@@ -290,6 +294,51 @@ func takesAName(t *testing.T, w *World) {
 		refused(t, tenant.Status().Patch(t.Context(), pod.DeepCopy(), labels,
 			&client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}}), executes)
 	}
+}
+
+// entersAPod changes the program of a pod of a run, and executes another one in it. Both could report a forged analysis.
+func entersAPod(t *testing.T, w *World) {
+	tenant := w.maker(t)
+	pod := w.block("attack-entered-w000-analyze-1")
+	pod.Labels["assay.dev/part"] = "analysis"
+	own := w.block("attack-own-pod")
+	own.Labels = map[string]string{"app": "mine"}
+	for _, of := range []*corev1.Pod{pod, own} {
+		if err := w.Kube.Create(t.Context(), of); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := w.Kube.Delete(context.Background(), of, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+				t.Error(err)
+			}
+		})
+	}
+	image := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/containers/0/image", "value": "theirs"}]`))
+	until(t, "the tenant may change its pods", func() error {
+		return tenant.Patch(t.Context(), own.DeepCopy(), image, client.DryRunAll)
+	})
+	refused(t, tenant.Patch(t.Context(), pod.DeepCopy(), image, client.DryRunAll), executes)
+	for _, how := range []string{"exec", "attach"} {
+		// Without a kubelet the admitted request fails later.
+		if err := w.connect(t, own.Name, how); err == nil || strings.Contains(err.Error(), executes) {
+			t.Errorf("%s into a pod that is not a run's: %v", how, err)
+		}
+		refused(t, w.connect(t, pod.Name, how), executes)
+	}
+}
+
+// connect requests to execute a program in a pod, or to attach to it, as the tenant.
+func (w *World) connect(t *testing.T, pod, how string) error {
+	t.Helper()
+	config := rest.CopyConfig(w.Config)
+	config.Impersonate.UserName = Tenant
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kube.CoreV1().RESTClient().Post().Namespace(w.Namespace).Resource("pods").Name(pod).SubResource(how).
+		VersionedParams(&corev1.PodExecOptions{Command: []string{"/assay"}, Stdout: true}, clientgoscheme.ParameterCodec).
+		Do(t.Context()).Error()
 }
 
 func writesElsewhere(t *testing.T, w *World) {

@@ -47,7 +47,7 @@ func (w *world) runWaveUnless(number int, machine fixture.Machine, lost func(key
 	w.must(err)
 	raw, err := json.Marshal(analyze.Evidence(exp, evidence, number))
 	w.must(err)
-	w.must(store.Replace(w.ctx, ledger.AnalysisKey(number), raw))
+	w.analysisPod(w.writeAnalysis(number, raw))
 	w.argoSays(name, "Succeeded", "")
 }
 

@@ -51,7 +51,7 @@ const runsRole = "assay-operator-runs"
 func grant() error {
 	var policy []client.Object
 	for _, name := range []string{"role.yaml", "leases_role.yaml", "leader_election_role.yaml", "nodes_policy.yaml",
-		"runs_policy.yaml"} {
+		"runs_policy.yaml", "pods_policy.yaml"} {
 		objects, err := readConfig(name)
 		if err != nil {
 			return fmt.Errorf("config/rbac/%s: %w", name, err)

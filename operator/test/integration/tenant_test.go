@@ -1,9 +1,11 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +16,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
 )
 
 // axes returns a sweep with a number of axes and a number of values each.
@@ -217,4 +221,65 @@ func TestRun_EndedStaysEnded(t *testing.T) {
 		!meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed) {
 		t.Errorf("the run was turned back: %+v", run.Status)
 	}
+}
+
+// A client with a key of the namespace writes another analysis before the platform's, between the end of the analysis and its reading, and
+// after it was accepted. At no time is its verdict in the status.
+func TestRun_ReplacedAnalysisIsNeverAccepted(t *testing.T) {
+	t.Parallel()
+	w := started(t, nil)
+	forge := func() {
+		w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(0), []byte(`{"verdict": "Go", "best": "forged"}`)))
+		w.must(w.ledger().Replace(w.ctx, ledger.HTMLKey(0), []byte("<script>alert(1)</script>")))
+	}
+	honest := func(when string) {
+		t.Helper()
+		if status := w.get().Status; status.Best == "forged" || status.Verdict != "" && status.Analysis == nil {
+			t.Fatalf("%s: verdict %q of %q", when, status.Verdict, status.Best)
+		}
+	}
+	w.runBlocks(0, 4)
+	forge()
+	w.pass(time.Minute)
+	w.until("the attempts are counted", func() error {
+		if done := w.get().Status.Trials.Done; done == 0 {
+			return fmt.Errorf("%d trials are done", done)
+		}
+		return nil
+	})
+	honest("before the analysis")
+	written := w.writeFirstAnalysis()
+	forge()
+	w.analysisPod(written)
+	w.argoSays("scan-w000", "Succeeded", "")
+	w.until("the wave is analysed again", func() error { _, err := w.getWorkflow("scan-w000-a1"); return err })
+	honest("between the analysis and its reading")
+	w.analyze()
+	w.argoSays("scan-w000-a1", "Succeeded", "")
+	run := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
+	accepted := *run.Status.Analysis
+	forge()
+	w.pass(time.Minute)
+	honest("after acceptance")
+	if got := w.get().Status; *got.Analysis != accepted || got.Verdict != run.Status.Verdict {
+		t.Errorf("the status changed: %+v", got)
+	}
+	if _, err := observe.JudgedStore(s, w.get()).Get(w.ctx, ledger.AnalysisKey(0)); !errors.Is(err, ledger.ErrReplaced) {
+		t.Errorf("the replaced analysis is read: %v", err)
+	}
+}
+
+func TestRun_RepeatedReplacementEndsItWithTheCause(t *testing.T) {
+	t.Parallel()
+	w := started(t, nil)
+	w.runBlocks(0, 4)
+	for _, name := range []string{"scan-w000", "scan-w000-a1", "scan-w000-a2", "scan-w000-a3"} {
+		w.until("workflow "+name+" exists", func() error { _, err := w.getWorkflow(name); return err })
+		written := w.writeFirstAnalysis()
+		w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(0), []byte(`{"verdict": "Go", "best": "forged"}`)))
+		w.analysisPod(written)
+		w.argoSays(name, "Succeeded", "")
+	}
+	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonAnalysisFailed,
+		"analysis/000/analysis.json", "a client with a key of the namespace wrote it")
 }

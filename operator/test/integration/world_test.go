@@ -268,6 +268,12 @@ func (w *world) runBlocks(from, to int) {
 // analyze runs the analysis, in place of the container.
 func (w *world) analyze() {
 	w.t.Helper()
+	w.analysisPod(w.writeFirstAnalysis())
+}
+
+// writeFirstAnalysis writes the analysis of the first wave, and returns its digests, which its pod reports.
+func (w *world) writeFirstAnalysis() ledger.Written {
+	w.t.Helper()
 	store := w.ledger()
 	exp, err := ledger.ReadExperiment(w.ctx, store)
 	w.must(err)
@@ -276,7 +282,31 @@ func (w *world) analyze() {
 	raw, err := json.Marshal(analyze.Evidence(exp, evidence, 0))
 	w.must(err)
 	w.must(store.Replace(w.ctx, ledger.SealKey(0), selection.Seal(evidence, 0)))
-	w.must(store.Replace(w.ctx, ledger.AnalysisKey(0), raw))
+	return w.writeAnalysis(0, raw)
+}
+
+// writeAnalysis writes an analysis and its report to the ledger.
+func (w *world) writeAnalysis(wave int, raw []byte) ledger.Written {
+	w.t.Helper()
+	store, page := w.ledger(), []byte("<!doctype html>")
+	w.must(store.Replace(w.ctx, ledger.HTMLKey(wave), page))
+	w.must(store.Replace(w.ctx, ledger.AnalysisKey(wave), raw))
+	return ledger.Written{Wave: wave, Analysis: record.SHA256(raw), Report: record.SHA256(page)}
+}
+
+// analysisPod creates the pod of an analysis that has ended, in place of Argo and the kubelet.
+func (w *world) analysisPod(written ledger.Written) {
+	w.t.Helper()
+	labels := executor.Labels(record.Run{Name: w.run.Name, UID: string(w.get().UID)}, written.Wave)
+	labels[executor.PartLabel] = executor.AnalysisPart
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: executor.Name(w.run.Name, written.Wave) + "-analyze-", Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: executor.MainContainer, Image: "assay-operator:test"}}},
+	}
+	w.must(admin.Create(w.ctx, pod))
+	w.setPod(pod, corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: executor.MainContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: written.Text()}},
+	}}})
 }
 
 // ---- the kubelet and the scheduler

@@ -629,7 +629,7 @@ func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.Benchm
 	}
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	store, err := o.history.Source.OpenFrom(ctx, cluster, "status.ledger", ended.Status.Ledger)
+	store, err := o.history.Source.OpenRun(ctx, cluster, ended)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (p *Location) ledger(ctx context.Context, at string) (store.Store, error) {
 	if p.cluster != nil {
 		return p.Source.OpenFrom(ctx, p.cluster, "ledger", at)
 	}
-	return store.Open(ctx, at, store.Options{})
+	return cli.OpenURL(ctx, at)
 }
 
 // historyOf returns the URL of the history in the status of the schedules of a namespace.

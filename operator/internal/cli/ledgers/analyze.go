@@ -3,7 +3,6 @@ package ledgers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,17 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/analysis/analyze"
-	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/cli"
-	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/export"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/recompute"
 	"assay.dev/assay/operator/internal/report"
-	"assay.dev/assay/operator/internal/report/html"
 	"assay.dev/assay/operator/internal/store"
 )
 
@@ -61,13 +54,20 @@ func (m *podCredentials) register(flags *pflag.FlagSet) {
 
 // reportError writes err to the termination log of the container, from which the operator reads it, and returns it.
 func (m *podCredentials) reportError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, m.terminate(err.Error()))
+}
+
+// terminate writes the termination message of the container, if it has one.
+func (m *podCredentials) terminate(text string) error {
 	// The kubelet truncates longer messages.
 	const most = 4096
-	if err == nil || m.terminationLog == "" {
-		return err
+	if m.terminationLog == "" {
+		return nil
 	}
-	text := err.Error()
-	return errors.Join(err, os.WriteFile(m.terminationLog, []byte(strings.ToValidUTF8(text[:min(len(text), most)], "")), 0o644))
+	return os.WriteFile(m.terminationLog, []byte(strings.ToValidUTF8(text[:min(len(text), most)], "")), 0o644)
 }
 
 // exitBeforeOOMKill ends the process with an error when it exceeds the memory limit of the Go runtime by a third. The kernel would kill it
@@ -156,7 +156,7 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 		if err != nil {
 			return err
 		}
-		raw, err := result.json()
+		raw, err := result.JSON()
 		if err == nil {
 			_, err = stdout.Write(raw)
 		}
@@ -166,7 +166,7 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 	if err != nil {
 		return err
 	}
-	return report.Terminal(stdout, result.Experiment, result.Analysis)
+	return errors.Join(report.Terminal(stdout, result.Experiment, result.Analysis), options.mounted.terminate(result.Written.Text()))
 }
 
 // maxOvertaken bounds the restarts of an analysis after concurrent writes.
@@ -174,7 +174,7 @@ const maxOvertaken = 10
 
 // AnalyzeInto analyzes a ledger and writes the results to target. If another analysis was written meanwhile, it may have read more
 // attempts, so the ledger is read again.
-func AnalyzeInto(ctx context.Context, store store.Store, wave int, target store.Store) (*Analyzed, error) {
+func AnalyzeInto(ctx context.Context, store store.Store, wave int, target store.Store) (*recompute.Analyzed, error) {
 	for overtaken := 0; ; overtaken++ {
 		derived, err := ledger.ReadDerived(ctx, target, ledger.AnalysisPrefix(wave))
 		if err != nil {
@@ -184,7 +184,15 @@ func AnalyzeInto(ctx context.Context, store store.Store, wave int, target store.
 		if err != nil {
 			return nil, err
 		}
-		err = result.write(ctx, derived)
+		objects, err := result.Objects()
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			if err = derived.Replace(ctx, object.Key, object.Data); err != nil {
+				break
+			}
+		}
 		if !errors.Is(err, ledger.ErrOvertaken) || overtaken == maxOvertaken {
 			return result, err
 		}
@@ -206,76 +214,12 @@ func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (store.Store, 
 	return s, err
 }
 
-// Analyzed is the analysis of a ledger with its evidence.
-type Analyzed struct {
-	Experiment *experiment.Experiment
-	Analysis   *analysis.Analysis
-	Evidence   record.Evidence
-}
-
 // AnalyzeLedger analyzes the attempts of a ledger up to and including a wave.
-func AnalyzeLedger(ctx context.Context, s store.Store, wave int) (*Analyzed, error) {
-	frozen, err := ledger.ReadExperiment(ctx, s)
+func AnalyzeLedger(ctx context.Context, s store.Store, wave int) (*recompute.Analyzed, error) {
+	result, err := recompute.Ledger(ctx, s, wave)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, cli.UsageError(fmt.Errorf("%s is not the ledger of a run: %w; use a URL with the prefix of the run", s.URL(),
 			err))
 	}
-	if err != nil {
-		return nil, err
-	}
-	evidence, err := ledger.ReadEvidence(ctx, s, wave)
-	if err != nil {
-		return nil, fmt.Errorf("read the evidence: %w", err)
-	}
-	return &Analyzed{frozen, analyze.Evidence(frozen, evidence, wave), evidence}, nil
-}
-
-func (a *Analyzed) json() ([]byte, error) {
-	raw, err := json.MarshalIndent(a.Analysis.Written(), "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("analysis: %w", err)
-	}
-	return append(raw, '\n'), nil
-}
-
-// write writes the analysis and the reports to analysis/<wave>/. The analysis is written last, so that its presence implies that of the
-// reports.
-func (a *Analyzed) write(ctx context.Context, to *ledger.Derived) error {
-	raw, err := a.json()
-	if err != nil {
-		return err
-	}
-	page, err := html.Render(a.Experiment, a.Analysis, a.Evidence)
-	if err != nil {
-		return err
-	}
-	attempts, err := export.Parquet(a.Experiment, a.Analysis, a.Evidence)
-	if err != nil {
-		return err
-	}
-	wave := a.Analysis.Wave
-	for _, table := range report.OwnTables(a.Experiment, a.Analysis) {
-		for extension, data := range map[string][]byte{"md": table.Markdown(), "csv": table.CSV()} {
-			if err := to.Replace(ctx, ledger.OwnTableKey(wave, table.Name, extension), data); err != nil {
-				return err
-			}
-		}
-	}
-	for _, object := range []struct {
-		key  string
-		data []byte
-	}{
-		{ledger.ReportKey(wave), report.Markdown(a.Experiment, a.Analysis)},
-		{ledger.HTMLKey(wave), page},
-		{ledger.TableKey(wave), report.CSV(a.Experiment, a.Analysis)},
-		{ledger.ParquetKey(wave), attempts},
-		// The seal lists the attempts that were read, for sha256sum --check and for the next analysis.
-		{ledger.SealKey(wave), selection.Seal(a.Evidence, wave)},
-		{ledger.AnalysisKey(wave), raw},
-	} {
-		if err := to.Replace(ctx, object.key, object.data); err != nil {
-			return err
-		}
-	}
-	return nil
+	return result, err
 }

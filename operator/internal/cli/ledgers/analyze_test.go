@@ -3,6 +3,7 @@ package ledgers
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,10 +12,12 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/recompute"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/clitest"
+	"assay.dev/assay/operator/test/folderledger"
 )
 
 // meanwhile does something once, before a store first writes an object.
@@ -97,7 +100,7 @@ func TestAnalyze_NewerAnalysisIsRetained(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := fresh.json()
+			want, err := fresh.JSON()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,6 +108,41 @@ func TestAnalyze_NewerAnalysisIsRetained(t *testing.T) {
 				t.Errorf("the verdict that stays is not of all that was measured:\n%s\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// The operator trusts the termination message of an analysis, which is its digests after success and its error otherwise.
+func TestAnalyze_TerminationMessageIdentifiesTheObjects(t *testing.T) {
+	s, file := folderledger.New(t), filepath.Join(t.TempDir(), "message")
+	url := store.FolderURL(s.Folder)
+	run := func(ledger string) error {
+		command := NewAnalyzeCommand()
+		command.SetArgs([]string{"--ledger", ledger, "--write", "--last-words", file})
+		command.SetOut(io.Discard)
+		return command.ExecuteContext(t.Context())
+	}
+	message := func() string {
+		t.Helper()
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	if err := run(url); err != nil {
+		t.Fatal(err)
+	}
+	written, ok := ledger.ParseWritten(message())
+	if want := (ledger.Written{
+		Analysis: record.SHA256(s.Read(ledger.AnalysisKey(0))), Report: record.SHA256(s.Read(ledger.HTMLKey(0))),
+	}); !ok || written != want {
+		t.Errorf("it reports %q, want %+v", message(), want)
+	}
+	if err := run(store.FolderURL(t.TempDir())); err == nil || message() != err.Error() {
+		t.Errorf("after the error %v it reports %q", err, message())
+	}
+	if _, ok := ledger.ParseWritten(message()); ok {
+		t.Error("an error is read as digests")
 	}
 }
 
@@ -119,7 +157,7 @@ func TestAnalyze_RunWithoutTrialsIsReadable(t *testing.T) {
 		})
 	}
 	result.Shorten()
-	raw, err := (&Analyzed{Analysis: result}).json()
+	raw, err := (&recompute.Analyzed{Analysis: result}).JSON()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
 
 	"assay.dev/assay/operator/internal/cli"
@@ -27,7 +29,13 @@ func TestSource_GateUsesItsNamespace(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "mine")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	where := store.FolderURL(judgedLedger(t))
+	folder := judgedLedger(t)
+	where := store.FolderURL(folder)
+	raw, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(ledger.AnalysisKey(0))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := record.SHA256(raw)
 	rest, err := url.Parse(namespaces(t, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +53,7 @@ func TestSource_GateUsesItsNamespace(t *testing.T) {
 		run := clitest.Run(path[len(path)-3], path[len(path)-1], clitest.Complete(assayv1alpha1.VerdictGo))
 		run.SetGroupVersionKind(cli.RunKind)
 		run.Status.Ledger, run.Status.Wave = where, ptr.To[int32](0)
+		run.Status.Analysis = &assayv1alpha1.AnalysisStatus{SHA256: sum}
 		mutex.Lock()
 		asked = append(asked, run.Namespace+"/"+run.Name)
 		if _, err := os.Stat(saved); err == nil {

@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/recompute"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
 )
@@ -103,7 +104,7 @@ func (r *LocalRun) printExpected(result *analysis.Analysis) {
 }
 
 // Pilot runs the first step with the given number of blocks in a temporary folder. Its attempts are not part of the run.
-func (r *LocalRun) Pilot(ctx context.Context, blocks int) (result *ledgers.Analyzed, took time.Duration, err error) {
+func (r *LocalRun) Pilot(ctx context.Context, blocks int) (result *recompute.Analyzed, took time.Duration, err error) {
 	folder, err := os.MkdirTemp("", "assay-pilot-")
 	if err != nil {
 		return nil, 0, err

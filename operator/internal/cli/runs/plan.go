@@ -17,10 +17,10 @@ import (
 	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/cli"
-	"assay.dev/assay/operator/internal/cli/ledgers"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/recompute"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -252,7 +252,7 @@ func (p *Planned) failure() error {
 }
 
 // lostTrialsOf returns the trials that the analysis rejected. Trials beyond a noise limit are omitted, because a run repeats them.
-func lostTrialsOf(result *ledgers.Analyzed) []lostTrials {
+func lostTrialsOf(result *recompute.Analyzed) []lostTrials {
 	attempts := map[string]record.Attempt{}
 	for _, attempt := range result.Evidence.Attempts {
 		attempts[attempt.ID] = attempt

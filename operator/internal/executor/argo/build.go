@@ -75,6 +75,11 @@ func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) (*W
 	return out, checkReferences(out)
 }
 
+// allButAnalyses selects the pods that are deleted once they succeeded.
+var allButAnalyses = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+	{Key: executor.PartLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{executor.AnalysisPart}},
+}}
+
 // keptSeconds is the time to live of a finished Workflow, a week, during which users can inspect it. All results are in the ledger.
 const keptSeconds = 7 * 24 * 60 * 60
 
@@ -90,8 +95,9 @@ func base(config Config, run record.Run, wave int, name string) *Workflow {
 		Spec: Spec{
 			ServiceAccountName: config.ServiceAccount,
 			// Pods of failed blocks and their logs are retained as long as the Workflow. Both are set here, so that defaults of the
-			// installation neither delete a Workflow before a user has inspected it nor retain all of them.
-			PodGC:       &PodGC{Strategy: "OnPodSuccess"},
+			// installation neither delete a Workflow before a user has inspected it nor retain all of them. Pods of analyses are
+			// retained, because the operator reads the digests of the analysis from them.
+			PodGC:       &PodGC{Strategy: "OnPodSuccess", LabelSelector: allButAnalyses},
 			TTLStrategy: &TTLStrategy{SecondsAfterCompletion: ptr.To[int32](keptSeconds)},
 			PodMetadata: &Metadata{Labels: pods, Annotations: map[string]string{
 				"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",

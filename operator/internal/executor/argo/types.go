@@ -69,6 +69,8 @@ const (
 // +kubebuilder:object:generate=true
 type PodGC struct {
 	Strategy string `json:"strategy,omitempty"`
+	// LabelSelector selects the pods; nil is all of them.
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
 // TTLStrategy sets when Argo deletes a workflow that has ended.

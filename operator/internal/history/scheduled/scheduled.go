@@ -230,7 +230,7 @@ func create(ctx context.Context, s store.Store, key string, value any) error {
 // recorded as a gap.
 func (h *History) Record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun) (Recorded, error) {
-	store := observe.RunStore(h.Store, run)
+	store := observe.JudgedStore(h.Store, run)
 	switch {
 	case entry.Confirms != "":
 		return h.judge(ctx, s, run, store)

@@ -132,6 +132,7 @@ func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Ben
 	for key, raw := range objects {
 		l.must(observe.RunStore(l.history.Store, run).Create(l.t.Context(), key, raw))
 	}
+	run.Status.Analysis = &assayv1alpha1.AnalysisStatus{SHA256: record.SHA256(objects[ledger.AnalysisKey(0)])}
 }
 
 // machine returns the ledger objects after this number of blocks.

@@ -1,0 +1,72 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
+)
+
+func TestParseWritten_AcceptsOnlyItsOwnForm(t *testing.T) {
+	want := ledger.Written{Wave: 12, Analysis: record.SHA256([]byte("a")), Report: record.SHA256([]byte("r"))}
+	if got, ok := ledger.ParseWritten(want.Text()); !ok || got != want {
+		t.Errorf("read %+v (%v), want %+v", got, ok, want)
+	}
+	for _, text := range []string{"", "{", "{}", `{"wave": 1, "analysis": "abc", "report": "abc"}`,
+		`{"wave": -1, "analysis": "` + want.Analysis + `", "report": "` + want.Report + `"}`, "analysis needs more than 900 MiB of memory"} {
+		if got, ok := ledger.ParseWritten(text); ok {
+			t.Errorf("%q is read as %+v", text, got)
+		}
+	}
+}
+
+func TestAccepted_OnlyAcceptedObjectsAreRead(t *testing.T) {
+	const genuine, forged, computed = "genuine", "forged", "computed"
+	accepted := &assayv1alpha1.AnalysisStatus{Wave: 1, SHA256: record.SHA256([]byte(genuine)), ReportSHA256: record.SHA256([]byte(genuine))}
+	again := func(_ context.Context, _ store.Store, wave int, _ error) (map[string][]byte, error) {
+		return map[string][]byte{
+			ledger.AnalysisKey(wave): []byte(computed), ledger.HTMLKey(wave): []byte(computed), ledger.ParquetKey(wave): []byte(computed),
+		}, nil
+	}
+	for name, tc := range map[string]struct {
+		stored, key string
+		accepted    *assayv1alpha1.AnalysisStatus
+		again       ledger.Again
+		want        string
+		err         error
+	}{
+		"the accepted analysis":                            {genuine, ledger.AnalysisKey(1), accepted, nil, genuine, nil},
+		"the accepted analysis, where one may be computed": {genuine, ledger.AnalysisKey(1), accepted, again, genuine, nil},
+		"the accepted report":                              {genuine, ledger.HTMLKey(1), accepted, nil, genuine, nil},
+		"a replaced analysis":                              {forged, ledger.AnalysisKey(1), accepted, nil, "", ledger.ErrReplaced},
+		"a replaced analysis, computed":                    {forged, ledger.AnalysisKey(1), accepted, again, computed, nil},
+		"a replaced report":                                {forged, ledger.HTMLKey(1), accepted, nil, "", ledger.ErrReplaced},
+		"a replaced report, computed":                      {forged, ledger.HTMLKey(1), accepted, again, computed, nil},
+		"another name of the accepted wave":                {forged, "analysis/1/analysis.json", accepted, nil, "", store.ErrNotFound},
+		"a form without a sum":                             {forged, ledger.ParquetKey(1), accepted, again, computed, nil},
+		"an analysis of a later wave":                      {forged, ledger.AnalysisKey(2), accepted, again, "", store.ErrNotFound},
+		"an analysis of an earlier wave":                   {forged, ledger.AnalysisKey(0), accepted, again, computed, nil},
+		"an analysis of an earlier wave, not computed":     {forged, ledger.AnalysisKey(0), accepted, nil, "", store.ErrNotFound},
+		"nothing is known of the run":                      {forged, ledger.AnalysisKey(0), nil, again, computed, nil},
+		"an object that is no analysis":                    {genuine, ledger.ExperimentKey, accepted, nil, genuine, nil},
+		"a seal":                                           {genuine, ledger.SealKey(1), accepted, nil, genuine, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Create(t.Context(), tc.key, []byte(tc.stored)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := ledger.Accepted(s, tc.accepted, tc.again).Get(t.Context(), tc.key)
+			if string(got) != tc.want || !errors.Is(err, tc.err) {
+				t.Errorf("got %q and %v, want %q and %v", got, err, tc.want, tc.err)
+			}
+		})
+	}
+}
