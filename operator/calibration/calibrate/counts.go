@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 )
 
-// Counts are the results of simulations with several seeds, on one or several machines, of the same code. They accumulate in a file, because
-// a rate of 1 % needs more runs than one session of a machine has time for.
+// Counts are the results of simulations with several seeds, on one or several machines, of the same code. They accumulate in a file,
+// because a rate of 1 % needs more runs than there is time for at once.
 type Counts struct {
 	// Code is the digest of the sources that plan and judge the simulated runs.
 	Code string `json:"code"`

@@ -11,8 +11,8 @@ import (
 // Table formats the tallies as a Markdown table; every share has a 95 % interval.
 func Table(tallies []Tally) string {
 	var out strings.Builder
-	out.WriteString("| machine | true effect | runs | wrong verdicts | false Go | false NoGo | without naming the assumption | power | coverage of 95 % | of the plain " +
-		"interval | blocks |\n")
+	out.WriteString("| machine | true effect | runs | wrong verdicts | false Go | false NoGo | without naming the assumption | power | " +
+		"coverage of 95 % | of the plain interval | blocks |\n")
 	out.WriteString("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 	for _, t := range tallies {
 		power := "-"
@@ -20,8 +20,8 @@ func Table(tallies []Tally) string {
 			power = NewShare(t.Right, t.Runs).String()
 		}
 		fmt.Fprintf(&out, "| %s | %s | %d | %s | %d | %d | %d | %s | %s | %s | %s |\n", t.Scenario.Name, quantity.PercentTo(t.Effect, 0), t.Runs,
-			NewShare(t.False(), t.Runs), t.FalseGo, t.FalseNoGo, t.Unnamed, power, NewShare(t.Covered, t.Intervals), NewShare(t.PlainCovered, t.Intervals),
-			quantity.Decimals(float64(t.Blocks)/float64(t.Runs), 1))
+			NewShare(t.False(), t.Runs), t.FalseGo, t.FalseNoGo, t.Unnamed, power, NewShare(t.Covered, t.Intervals),
+			NewShare(t.PlainCovered, t.Intervals), quantity.Decimals(float64(t.Blocks)/float64(t.Runs), 1))
 	}
 	return out.String()
 }

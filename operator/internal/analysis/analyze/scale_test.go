@@ -166,7 +166,7 @@ func judgeLedger(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	found := analyze.Evidence(exp, evidence, 0)
-	if found.Trials.Attempts < 10000 || found.Verdict != fixture.Go {
+	if found.Trials.Attempts < 10000 || found.Candidates[0].Verdict != fixture.NoGo {
 		t.Fatalf("%d attempts, verdict %s", found.Trials.Attempts, found.Verdict)
 	}
 	if _, err := json.Marshal(found); err != nil {

@@ -242,9 +242,10 @@ func (d *Data) rounded(q Quantity) (out readBy, several bool) {
 }
 
 // left returns the share of a step by which the difference of two means of quantized readings may err. The error of the mean of normal
-// noise with standard deviation s, in steps, is at most the sum of exp(-2π²k²s²)/πk over the harmonics k of the error of a quantizer (Widrow,
-// Kollár and Liu 1996, IEEE Transactions on Instrumentation and Measurement 45:353). The spread is the smaller of two estimates, less a
-// standard error, so that few readings and rare outliers do not count as noise. Readings of two neighbouring steps may have any noise.
+// noise with standard deviation s, in steps, is at most the sum of exp(-2π²k²s²)/πk over the harmonics k of the error of a quantizer
+// (Widrow, Kollár and Liu 1996, IEEE Transactions on Instrumentation and Measurement 45:353). The spread is the smaller of two estimates,
+// less half a standard error, so that few readings and rare outliers do not count as noise. Readings of two neighbouring steps may have any
+// noise.
 func left(readings []float64, step float64) float64 {
 	const harmonics, negligible = 5, 0.01
 	n := float64(len(readings))

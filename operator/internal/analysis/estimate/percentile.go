@@ -259,8 +259,8 @@ func (d *Data) acrossGaps(found Inference, share float64, mine Quantity, a *pool
 	if down == 0 && up == 0 {
 		return found
 	}
-	found.Note = fmt.Sprintf("%s lies at the edge of a gap between the samples of a trial, which its interval includes, so more blocks do not "+
-		"make it narrower: judge another percentile or the mean", mine.Statistic)
+	found.Note = fmt.Sprintf("%s lies at the edge of a gap between the samples of a trial, which its interval includes, so more blocks do "+
+		"not make it narrower: judge another percentile or the mean", mine.Statistic)
 	return found.moved(down, up).At(d.Confidence)
 }
 
@@ -310,8 +310,9 @@ func (d *Data) gap(q Quantity, p *pool, share float64, found Inference) (down, u
 	}
 	// A gap is wide beside the spread of its neighbourhood and of all samples below it.
 	ones := slices.Repeat([]int64{1}, len(p.totals))
-	spread := max(found.Scale(values[len(values)-1])-found.Scale(values[0]), found.Scale(values[upper-1])-found.Scale(p.percentile(share/10, ones)))
-	if widest < leastGap*spread {
+	around := found.Scale(values[len(values)-1]) - found.Scale(values[0])
+	below := found.Scale(values[upper-1]) - found.Scale(p.percentile(share/10, ones))
+	if widest < leastGap*max(around, below) {
 		return 0, 0
 	}
 	middle := found.Scale(values[at-1])

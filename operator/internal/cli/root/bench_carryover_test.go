@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A command that drops the page cache of the file it reads makes the next trial slow, whichever arm that is. Its own trials follow itself in
-// use, so it is slower, and a copy of the baseline beside it is not faster.
+// A command that drops the page cache of the file it reads makes the next trial slow, whichever arm that is. In use it follows itself, so
+// it is slower, and a copy of the baseline beside it is not faster.
 func TestBench_CommandThatDropsThePageCacheIsSlower(t *testing.T) {
 	bin, err := filepath.Abs("../../../../bin")
 	if err != nil {
