@@ -487,3 +487,20 @@ spec:
 ---
 {{- end }}
 {{- end }}
+
+{{- /* The protections of other namespaces that the values turn off, a line each. */}}
+{{- define "assay.unprotected" -}}
+{{- $limits := (.Values.policy).default | default dict }}
+{{- range $field, $effect := dict
+  "maxWallClock" "a run may keep its nodes for any time"
+  "maxRuns" "any number of runs may have started"
+  "maxWaiting" "any number of runs may wait"
+  "maxTrials" "a run may have any number of trials"
+  "maxMemory" "a block may have any memory"
+  "maxStored" "ledgers may fill the object store"
+}}
+{{- if or (not (hasKey $limits $field)) (kindIs "invalid" (get $limits $field)) }}
+  policy.default.{{ $field }}: {{ $effect }}
+{{- end }}
+{{- end }}
+{{- end }}

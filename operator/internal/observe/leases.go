@@ -238,8 +238,8 @@ func holds(world *World) bool {
 	return slices.ContainsFunc(world.Leases, func(l lease.Lease) bool { return l.Holder == me })
 }
 
-// waiting reads which runs wait for a lease, including this one. A run is in the queue by its status, and leaves it when something else
-// keeps it from starting.
+// waiting reads which runs wait for a lease, including this one, and counts the earlier ones of the namespace that have not started. A run
+// is in the queue by its status, and leaves it when something else keeps it from starting.
 func (o *Observer) waiting(ctx context.Context, world *World) error {
 	var runs assayv1alpha1.BenchmarkRunList
 	// The list is read only, and copying a thousand runs would be most of the cost of a reconcile.
@@ -247,6 +247,9 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 		return err
 	}
 	for i := range runs.Items {
+		if o.waitsBefore(&runs.Items[i], world.Run) {
+			world.Earlier++
+		}
 		// A status that cannot be written leaves a run in the queue: it must not be granted nodes that it does not take.
 		if run := &runs.Items[i]; WaitsForLease(run) && !o.Memory.Noted(run).Passive {
 			world.Waiting = append(world.Waiting, plan.WaitingRun{
@@ -256,6 +259,16 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 	}
 	slices.SortFunc(world.Waiting, func(a, b plan.WaitingRun) int { return cmp.Compare(a.Run.UID, b.Run.UID) })
 	return nil
+}
+
+// waitsBefore reports whether a run of the same namespace was created before another one and has neither started nor ended.
+func (o *Observer) waitsBefore(run, other *assayv1alpha1.BenchmarkRun) bool {
+	if run.Namespace != other.Namespace || run.UID == other.UID || plan.Ended(run) || !run.DeletionTimestamp.IsZero() ||
+		run.Status.Wave != nil || o.Memory.Noted(run).Begins {
+		return false
+	}
+	created := run.CreationTimestamp.Compare(other.CreationTimestamp.Time)
+	return created < 0 || created == 0 && run.Name < other.Name
 }
 
 // CountUnderWay counts the other runs of the namespace that have started and not ended. A deleted run that still has a node or a block

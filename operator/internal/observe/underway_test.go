@@ -65,3 +65,44 @@ func TestUnderWay_RunsWithNodesOrBlocksAreCounted(t *testing.T) {
 		})
 	}
 }
+
+func TestWaiting_EarlierRunsThatHaveNotStartedAreCounted(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	now := metav1.NewTime(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
+	run := func(name string, edit ...func(*assayv1alpha1.BenchmarkRun)) *assayv1alpha1.BenchmarkRun {
+		out := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "lab", Name: name, UID: types.UID("uid of " + name), CreationTimestamp: now}}
+		for _, e := range edit {
+			e(out)
+		}
+		return out
+	}
+	at := func(offset time.Duration) func(*assayv1alpha1.BenchmarkRun) {
+		return func(run *assayv1alpha1.BenchmarkRun) { run.CreationTimestamp = metav1.NewTime(now.Add(offset)) }
+	}
+	for sentence, tc := range map[string]struct {
+		other *assayv1alpha1.BenchmarkRun
+		want  int
+	}{
+		"an earlier run":                      {run("z", at(-time.Second)), 1},
+		"a later run":                         {run("a", at(time.Second)), 0},
+		"a run of the same second before it":  {run("a"), 1},
+		"a run of the same second after it":   {run("z"), 0},
+		"an earlier run that has started":     {run("z", at(-time.Second), func(run *assayv1alpha1.BenchmarkRun) { run.Status.Wave = ptr.To[int32](0) }), 0},
+		"an earlier run that has ended":       {run("z", at(-time.Second), func(run *assayv1alpha1.BenchmarkRun) { run.Status.CompletionTime = &now }), 0},
+		"an earlier run that is suspended":    {run("z", at(-time.Second), func(run *assayv1alpha1.BenchmarkRun) { run.Spec.Suspend = ptr.To(true) }), 1},
+		"an earlier run of another namespace": {run("z", at(-time.Second), func(run *assayv1alpha1.BenchmarkRun) { run.Namespace = "other" }), 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			me := run("me")
+			o := &Observer{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.other, me).Build()}
+			world := &World{Observed: plan.Observed{Run: me}}
+			if err := o.waiting(t.Context(), world); err != nil || world.Earlier != tc.want {
+				t.Errorf("%d are earlier, want %d (%v)", world.Earlier, tc.want, err)
+			}
+		})
+	}
+}

@@ -59,6 +59,9 @@ func (p *planner) acceptance() *Decision {
 	if refused := p.settings.Policy.Refuses(p.Run.Namespace, &p.Run.Spec); refused != "" {
 		return failed(assayv1alpha1.ReasonNotAllowed, refused)
 	}
+	if refused := p.settings.Policy.RefusesToWait(p.Run.Namespace, p.Earlier); refused != "" {
+		return failed(assayv1alpha1.ReasonNotAllowed, refused)
+	}
 	frozen, err := experiment.Freeze(record.Run(HolderOf(p.Run)), p.Run.Spec, *p.Template)
 	if err == nil && ofASchedule(p.Run) {
 		err = points.CheckSeries(frozen)

@@ -35,6 +35,8 @@ type Observed struct {
 	Waiting []WaitingRun
 	// UnderWay counts the other runs of the namespace that have started and not ended.
 	UnderWay int
+	// Earlier counts the other runs of the namespace that were created before this one and have neither started nor ended.
+	Earlier int
 	// Stored is the size of the namespace's ledgers at the last count; nil before the first.
 	Stored *Stored
 	// Queue is the queue of those that wait, if it was computed already; it may be a moment old.

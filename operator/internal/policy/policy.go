@@ -34,8 +34,11 @@ type Limits struct {
 	MaxMemory *resource.Quantity `json:"maxMemory,omitempty"`
 	// MaxWallClock limits spec.budget.wallClock.
 	MaxWallClock *metav1.Duration `json:"maxWallClock,omitempty"`
-	// MaxRuns limits the active runs of the namespace; further runs wait.
-	MaxRuns *int32 `json:"maxRuns,omitempty"`
+	// MaxTrials limits spec.budget.trials.
+	MaxTrials *int32 `json:"maxTrials,omitempty"`
+	// MaxRuns limits the active runs of the namespace; further runs wait. MaxWaiting limits those that wait; further runs are refused.
+	MaxRuns    *int32 `json:"maxRuns,omitempty"`
+	MaxWaiting *int32 `json:"maxWaiting,omitempty"`
 	// MaxStored (bytes) and MaxObjects limit the ledgers of the namespace; at the limit no further run starts.
 	MaxStored  *resource.Quantity `json:"maxStored,omitempty"`
 	MaxObjects *int32             `json:"maxObjects,omitempty"`
@@ -74,7 +77,7 @@ func Parse(raw []byte) (*Policy, error) {
 
 func (l Limits) check(field string) error {
 	for name, value := range map[string]*int32{"maxNodes": l.MaxNodes, "maxCpus": l.MaxCPUs, "maxRuns": l.MaxRuns,
-		"maxObjects": l.MaxObjects} {
+		"maxWaiting": l.MaxWaiting, "maxTrials": l.MaxTrials, "maxObjects": l.MaxObjects} {
 		if value != nil && *value < 0 {
 			return fmt.Errorf("invalid %s.%s %d: write 0 or more, or leave it out for no limit", field, name, *value)
 		}
@@ -106,7 +109,9 @@ func (p *Policy) Of(namespace string) Limits {
 	out.MaxCPUs = cmp.Or(out.MaxCPUs, p.Default.MaxCPUs)
 	out.MaxMemory = cmp.Or(out.MaxMemory, p.Default.MaxMemory)
 	out.MaxWallClock = cmp.Or(out.MaxWallClock, p.Default.MaxWallClock)
+	out.MaxTrials = cmp.Or(out.MaxTrials, p.Default.MaxTrials)
 	out.MaxRuns = cmp.Or(out.MaxRuns, p.Default.MaxRuns)
+	out.MaxWaiting = cmp.Or(out.MaxWaiting, p.Default.MaxWaiting)
 	out.MaxStored = cmp.Or(out.MaxStored, p.Default.MaxStored)
 	out.MaxObjects = cmp.Or(out.MaxObjects, p.Default.MaxObjects)
 	out.History = cmp.Or(out.History, p.Default.History)
@@ -136,6 +141,9 @@ func (p *Policy) Refuses(namespace string, spec *assayv1alpha1.BenchmarkRunSpec)
 	if limits.MaxWallClock != nil && spec.Budget.WallClock.Duration > limits.MaxWallClock.Duration {
 		add("spec.budget.wallClock", spec.Budget.WallClock.Duration, fmt.Sprintf("at most %s", limits.MaxWallClock.Duration))
 	}
+	if limits.MaxTrials != nil && spec.Budget.Trials > *limits.MaxTrials {
+		add("spec.budget.trials", spec.Budget.Trials, fmt.Sprintf("at most %d", *limits.MaxTrials))
+	}
 	if len(limits.Exclusive) > 0 && !slices.Contains(limits.Exclusive, placement.Exclusive) {
 		names := make([]string, 0, len(limits.Exclusive))
 		for _, exclusive := range limits.Exclusive {
@@ -147,6 +155,35 @@ func (p *Policy) Refuses(namespace string, spec *assayv1alpha1.BenchmarkRunSpec)
 		return ""
 	}
 	return strings.Join(parts, "; ") + ": change it in a new run, or ask the administrator for another policy"
+}
+
+// RefusesToWait describes why a namespace may have no further run that waits; empty if it may. Waiting is the number of those that were
+// created earlier.
+func (p *Policy) RefusesToWait(namespace string, waiting int) string {
+	limits := p.Of(namespace)
+	if limits.MaxWaiting == nil || waiting < int(*limits.MaxWaiting) {
+		return ""
+	}
+	return fmt.Sprintf("%d earlier runs of namespace %s wait to start, and the administrator allows %d: create it again when fewer wait, "+
+		"delete runs that are no longer needed, or ask the administrator for a higher policy.maxWaiting", waiting, namespace,
+		*limits.MaxWaiting)
+}
+
+// Unlimited lists the fields of a namespace's limits that protect other namespaces and the platform, and that are not set.
+func (p *Policy) Unlimited(namespace string) (out []string) {
+	limits := p.Of(namespace)
+	for _, one := range []struct {
+		field string
+		set   bool
+	}{
+		{"maxWallClock", limits.MaxWallClock != nil}, {"maxRuns", limits.MaxRuns != nil}, {"maxWaiting", limits.MaxWaiting != nil},
+		{"maxTrials", limits.MaxTrials != nil}, {"maxMemory", limits.MaxMemory != nil}, {"maxStored", limits.MaxStored != nil},
+	} {
+		if !one.set {
+			out = append(out, one.field)
+		}
+	}
+	return out
 }
 
 // Opens reports whether the policy lets runs use a node with these labels.

@@ -19,6 +19,9 @@ import (
 // Every is the interval at which the size of a namespace is measured again. It grows by megabytes an hour.
 const Every = 10 * time.Minute
 
+// firstRetry is the interval of attempts before the first measurement, for which runs wait.
+const firstRetry = 10 * time.Second
+
 // Meter measures the ledgers of the namespaces that were queried.
 type Meter struct {
 	store store.Store
@@ -96,7 +99,11 @@ func (m *Meter) begin(ctx context.Context, run func(sum func())) time.Duration {
 		now := m.clock.Now()
 		m.mutex.Lock()
 		known := m.known[namespace]
-		left := period.Left(known.tried, Every, now)
+		every := Every
+		if known.at.IsZero() {
+			every = firstRetry
+		}
+		left := period.Left(known.tried, every, now)
 		due := !known.busy && left <= 0
 		if due {
 			known.busy, known.tried = true, now
@@ -121,6 +128,11 @@ func (m *Meter) sum(ctx context.Context, namespace string, known *reading) {
 	known.busy = false
 	if err == nil {
 		known.sizes, known.at = sizes, m.clock.Now()
+		return
+	}
+	select {
+	case m.asked <- struct{}{}: // The next attempt may be due earlier.
+	default:
 	}
 }
 

@@ -63,6 +63,33 @@ func TestMeter_QueriesUseTheLastMeasurement(t *testing.T) {
 	}
 }
 
+// Runs wait for the first measurement, so a store that is unreachable at that moment must not delay them for long.
+func TestMeter_FailedFirstMeasurementIsRepeatedSoon(t *testing.T) {
+	now := testingclock.NewFakeClock(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
+	s := &counting{fails: true}
+	m := New(s, now)
+	refresh := func() time.Duration { return m.begin(t.Context(), func(sum func()) { sum() }) }
+	if _, known := m.Size("lab"); known {
+		t.Fatal("a size is known before the first measurement")
+	}
+	refresh()
+	if len(m.asked) != 1 {
+		t.Error("nothing wakes the meter after the first attempt failed")
+	}
+	if next := refresh(); next != firstRetry {
+		t.Errorf("the next attempt is in %s, want %s", next, firstRetry)
+	}
+	now.Step(firstRetry)
+	s.fails = false
+	refresh()
+	if _, known := m.Size("lab"); !known {
+		t.Error("the second attempt is not made")
+	}
+	if next := refresh(); next != Every {
+		t.Errorf("after a measurement the next one is in %s, want %s", next, Every)
+	}
+}
+
 // endless is a store in which the listing of one namespace does not end.
 type endless struct {
 	store.Store

@@ -95,10 +95,15 @@ func examine(ctx context.Context, reader client.Reader, kinds map[string]bool, n
 	if err != nil {
 		out = append(out, finding{Check: "operator in " + system, Found: err.Error(), Remedy: "doctor needs to list deployments in " + system})
 	}
-	if installed.ready {
+	switch {
+	case installed.ready:
 		out = append(out, platform(ask(ctx))...)
+	case installed.present:
+		out = append(out, finding{Check: "ledger and Argo", Found: "not checked, because no operator is ready: runs do not start, and " +
+			"running ones are not observed", Remedy: "see the deployment of the operator"})
 	}
 	out = append(out, installed.namespace(namespace, system)...)
+	out = append(out, installed.protections(ctx, reader, namespace)...)
 	out = append(out, installed.secrets(ctx, reader, namespace)...)
 	out = append(out, podSecurity(ctx, reader, namespace)...)
 	out = append(out, argoControllers(ctx, reader)...)
@@ -128,9 +133,13 @@ func deployments(ctx context.Context, reader client.Reader, system string) []fin
 	var out []finding
 	for _, deployment := range list.Items {
 		wanted := ptr.Deref(deployment.Spec.Replicas, 1)
-		f := finding{Check: "deployment " + deployment.Name, OK: deployment.Status.ReadyReplicas >= wanted,
+		f := finding{Check: "deployment " + deployment.Name, OK: wanted > 0 && deployment.Status.ReadyReplicas >= wanted,
 			Found: fmt.Sprintf("%d of %d ready", deployment.Status.ReadyReplicas, wanted)}
-		if !f.OK {
+		switch {
+		case wanted == 0:
+			f.Found = "scaled to zero"
+			f.Remedy = fmt.Sprintf("kubectl scale deployment -n %s %s --replicas=1", system, deployment.Name)
+		case !f.OK:
 			f.Remedy = fmt.Sprintf("kubectl describe deployment -n %s %s", system, deployment.Name)
 		}
 		out = append(out, f)

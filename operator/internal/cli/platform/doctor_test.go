@@ -29,16 +29,17 @@ func controllerOf(namespace, image string) client.Object {
 func TestDoctor(t *testing.T) {
 	allKinds := map[string]bool{"assay.dev/v1alpha1/BenchmarkRun": true, "assay.dev/v1alpha1/BenchmarkTemplate": true,
 		"argoproj.io/v1alpha1/Workflow": true}
-	operator := func(ready int32, args ...string) client.Object {
+	of := func(wanted, ready int32, args ...string) client.Object {
 		return &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "assay-system", Name: "assay-operator", Labels: operatorLabels},
 			Spec: appsv1.DeploymentSpec{
-				Replicas: ptr.To[int32](2),
+				Replicas: ptr.To(wanted),
 				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: args}}}},
 			},
 			Status: appsv1.DeploymentStatus{ReadyReplicas: ready},
 		}
 	}
+	operator := func(ready int32, args ...string) client.Object { return of(2, ready, args...) }
 	controller := func(image string) client.Object { return controllerOf("argo", image) }
 	named := func(name string, data map[string][]byte) client.Object {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: data}
@@ -64,8 +65,9 @@ func TestDoctor(t *testing.T) {
 	for name, test := range map[string]struct {
 		kinds   map[string]bool
 		objects []client.Object
-		missing string // part of the one check that fails; empty when all is well
+		missing string // the first check that fails; empty when all is well
 		remedy  string
+		and     string               // the other check that fails, if there is one
 		says    *dependencies.Report // answer of the operator; by default everything is ready
 		mute    error
 	}{
@@ -99,6 +101,15 @@ func TestDoctor(t *testing.T) {
 		},
 		"an operator that is not ready is not asked": {
 			kinds: allKinds, objects: []client.Object{operator(0), secret(keys), node(false)}, missing: "deployment assay-operator", mute: errors.New("no pod"), remedy: "kubectl describe",
+			and: "ledger and Argo",
+		},
+		"the operator is scaled to zero": {
+			kinds: allKinds, objects: []client.Object{of(0, 0), secret(keys), node(false)}, missing: "deployment assay-operator",
+			remedy: "kubectl scale deployment -n assay-system assay-operator --replicas=1", mute: errors.New("no pod"), and: "ledger and Argo",
+		},
+		"the policy cannot be read": {
+			kinds: allKinds, objects: []client.Object{operator(2, "--policy={maxNode: 1}"), secret(keys), node(false)},
+			missing: "policy of namespace default", remedy: "policy of charts/assay",
 		},
 		"another Argo controller is too old": {
 			kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(false), controller("quay.io/argoproj/workflow-controller:v3.6.19")},
@@ -150,6 +161,8 @@ func TestDoctor(t *testing.T) {
 			switch {
 			case test.missing == "" && len(bad) > 0:
 				t.Errorf("doctor complains of %+v", bad)
+			case test.and != "" && len(bad) == 2 && bad[1].Check == test.and && bad[0].Check == test.missing &&
+				strings.Contains(bad[0].Remedy, test.remedy):
 			case test.missing != "" && (len(bad) != 1 || bad[0].Check != test.missing || !strings.Contains(bad[0].Remedy, test.remedy)):
 				t.Errorf("doctor says %+v; want %s with remedy %q", bad, test.missing, test.remedy)
 			}
