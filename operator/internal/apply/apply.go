@@ -153,7 +153,7 @@ func (a *Applier) planWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 }
 
 // apply applies an object that the run owns, unless an object of that name has another owner.
-func (a *Applier) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, object client.Object) error {
+func (a *Applier) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, object client.Object, options ...client.ApplyOption) error {
 	if err := a.own(ctx, run, object); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (a *Applier) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, ob
 	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(content, "status")
 	return a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}),
-		client.FieldOwner(FieldOwner), client.ForceOwnership)
+		append(options, client.FieldOwner(FieldOwner), client.ForceOwnership)...)
 }
 
 // addFinalizer adds the finalizer to a run that has started.

@@ -35,6 +35,11 @@ type LeaseConfig struct {
 
 // takeLeases acquires nodes for a run. It can be repeated: leases that the run already holds are not changed.
 func (a *Applier) takeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.AcquireLeases) error {
+	if action.For != nil {
+		if err := a.Executor.CheckWave(ctx, &rehearsal{a, run}, *action.For); err != nil {
+			return fmt.Errorf("check the wave before a node is taken: %w", err)
+		}
+	}
 	// The finalizer first, so that a run that holds a node cannot be deleted before it released the node.
 	if err := a.addFinalizer(ctx, run); err != nil {
 		return err

@@ -26,8 +26,11 @@ func (a *Applier) own(ctx context.Context, run *assayv1alpha1.BenchmarkRun, obje
 	if controller != nil {
 		whose = fmt.Sprintf("that of %s %s with uid %s", controller.Kind, controller.Name, controller.UID)
 	}
-	return &ForeignError{fmt.Sprintf("%s %s in namespace %s exists and is not this run's but %s, so that the operator must not change it: "+
-		"delete or rename it, or create this run under another name",
+	// The garbage collector deletes the objects of an earlier run of this name.
+	earlier := controller != nil && controller.Kind == "BenchmarkRun" && controller.Name == run.Name
+	return &ForeignError{left: earlier || !current.DeletionTimestamp.IsZero(), text: fmt.Sprintf(
+		"%s %s in namespace %s exists and is not this run's but %s, so that the operator must not change it: delete or rename it, or create "+
+			"this run under another name",
 		current.Kind, object.GetName(), object.GetNamespace(), whose)}
 }
 
@@ -51,6 +54,10 @@ func (a *Applier) live(ctx context.Context, object client.Object) (*metav1.Parti
 }
 
 // ForeignError means that an object has another owner.
-type ForeignError struct{ text string }
+type ForeignError struct {
+	text string
+	// left means that the object is about to be deleted.
+	left bool
+}
 
 func (e *ForeignError) Error() string { return e.text }

@@ -46,8 +46,8 @@ func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSc
 		same = equality.Semantic.DeepEqual(unchanging(current.Spec), unchanging(asked.Spec))
 	}
 	if !same {
-		return nil, &ForeignError{fmt.Sprintf("BenchmarkRun %s in namespace %s exists and is not this schedule's: delete it, or create this "+
-			"schedule under another name", run.Name, run.Namespace)}
+		return nil, &ForeignError{text: fmt.Sprintf("BenchmarkRun %s in namespace %s exists and is not this schedule's: delete it, or create "+
+			"this schedule under another name", run.Name, run.Namespace)}
 	}
 	return &current, nil
 }

@@ -89,6 +89,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		return again(plan.Decision{}, r.Settings, client.IgnoreNotFound(err))
 	}
 	defer func() {
+		if unstartable(decision.Action, err) {
+			ctrl.LoggerFrom(ctx).Error(err, "The wave cannot be started: the run ends")
+			decision, err = plan.CannotStart(err), nil
+		}
 		err = errors.Join(err, r.report(ctx, outcome(world, decision, err)))
 		result, err = again(decision, r.Settings, err)
 	}()
@@ -123,6 +127,17 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	}
 	r.Metrics.Applied(run, action, r.Observer.Clock.Now())
 	return nil
+}
+
+// unstartable reports whether an action that starts a wave failed for a reason that a repetition does not change. Then the run ends, and
+// its nodes are released.
+func unstartable(action plan.Action, err error) bool {
+	switch action.(type) {
+	case plan.AcquireLeases, plan.StartWave:
+		return apply.Permanent(err)
+	default:
+		return false
+	}
 }
 
 // outcome is the outcome of a decision. After a conflict no failure is reported and no run has ended, because the next reconcile decides

@@ -27,6 +27,9 @@ import (
 type Executor interface {
 	// State returns whether the engine can execute waves now, and otherwise the cause and the remedy in the engine's own words.
 	State() plan.EngineState
+	// CheckWave writes the objects of a wave to a writer that stores nothing, before the run has nodes. An error means that StartWave would
+	// fail: a name belongs to another owner, or the API server refuses an object.
+	CheckWave(ctx context.Context, writer Writer, wave plan.StartWave) error
 	// StartWave starts the blocks of a wave and then its analysis, unless the execution exists. A wave that the engine cannot execute is
 	// an error before anything is written.
 	StartWave(ctx context.Context, writer Writer, wave plan.StartWave) error

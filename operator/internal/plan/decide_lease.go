@@ -65,7 +65,7 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 	}
 	if granted := p.queue().Grant(p.takeable(me.Nodes), me); len(granted) > 0 {
 		return nil, &Decision{
-			Action: AcquireLeases{granted, placement.Exclusive == experiment.ExclusiveNode},
+			Action: AcquireLeases{Nodes: granted, Whole: placement.Exclusive == experiment.ExclusiveNode},
 			Reason: assayv1alpha1.ReasonTakingLease, Message: "taking " + strings.Join(granted, ", "),
 		}
 	}

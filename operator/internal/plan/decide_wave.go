@@ -12,6 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/outcome"
 	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // maxAnalyses bounds how often a wave is analysed again after its own analysis was lost.
@@ -338,7 +339,7 @@ func (p *planner) start() *Decision {
 	if lanes == nil {
 		var before *Decision
 		if lanes, before = p.takeLanes(step.Blocks, step.Avoid); before != nil {
-			return before
+			return p.withWave(before, step)
 		}
 	}
 	out := waveRuns("", 0)
@@ -347,9 +348,7 @@ func (p *planner) start() *Decision {
 		if _, problem := p.idle(nodesOf(lanes)); problem != "" {
 			return waiting(assayv1alpha1.ReasonWaitingForNode, problem, podsInterval)
 		}
-		out.Action, out.After = StartWave{
-			Experiment: p.Ledger.Experiment, Wave: wave, Lanes: lanes, Longest: longer(p.Run.Spec.Budget.WallClock.Duration, podGrace),
-		}, WatchSettles
+		out.Action, out.After = p.startWave(wave, lanes), WatchSettles
 	} else {
 		var err error
 		if wave, err = p.course().Lay(step, lanes, p.settings.Engine.Fits); err != nil {
@@ -359,4 +358,35 @@ func (p *planner) start() *Decision {
 	}
 	out.Message = because(fmt.Sprintf("wave %d is starting: %s", wave.Wave, quantity.Count(len(wave.Blocks), "block")), step.Why)
 	return out
+}
+
+func (p *planner) startWave(wave *record.Wave, lanes []design.Lane) StartWave {
+	return StartWave{
+		Experiment: p.Ledger.Experiment, Wave: wave, Lanes: lanes, Longest: longer(p.Run.Spec.Budget.WallClock.Duration, podGrace),
+	}
+}
+
+// withWave adds the wave of a step to a decision that acquires nodes for it, or ends the run if it cannot be laid out.
+func (p *planner) withWave(decision *Decision, step design.Step) *Decision {
+	acquire, ok := decision.Action.(AcquireLeases)
+	if !ok {
+		return decision
+	}
+	var lanes []design.Lane
+	for _, node := range acquire.Nodes {
+		lanes = append(lanes, design.Lane{Node: node})
+	}
+	wave, err := p.course().Lay(step, lanes, p.settings.Engine.Fits)
+	if err != nil {
+		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
+	}
+	start := p.startWave(wave, lanes)
+	acquire.For = &start
+	decision.Action = acquire
+	return decision
+}
+
+// CannotStart ends a run whose wave can never be started.
+func CannotStart(err error) Decision {
+	return *failed(assayv1alpha1.ReasonExecutionFailed, "the wave cannot be started: "+err.Error())
 }

@@ -34,6 +34,8 @@ func Leased(placement experiment.Placement) bool {
 type AcquireLeases struct {
 	Nodes []string
 	Whole bool
+	// For is the wave that is to start on them, still without tokens. A wave that cannot be started acquires no node.
+	For *StartWave
 }
 
 // RetakeLeases gives the leases that the run holds new tokens, in one write each, so that no other run can acquire them in between.

@@ -153,7 +153,7 @@ func configMapInTheWay(t *testing.T, w *World) {
 	if err := w.create(t, run); err != nil {
 		t.Fatal(err)
 	}
-	w.untilCondition(t, run, assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWriteFailed)
+	w.untilCondition(t, run, assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonExecutionFailed)
 	var configMap corev1.ConfigMap
 	if err := w.Kube.Get(t.Context(), client.ObjectKeyFromObject(theirs), &configMap); err != nil || len(configMap.Data) != 1 ||
 		configMap.Data["precious"] != "yes" {

@@ -81,6 +81,15 @@ func (e *Executor) State() plan.EngineState {
 	return e.state
 }
 
+// CheckWave implements executor.Executor.
+func (e *Executor) CheckWave(ctx context.Context, writer executor.Writer, wave plan.StartWave) error {
+	object, err := executor.PlanConfigMap(wave.Wave)
+	if err != nil {
+		return err
+	}
+	return writer.Apply(ctx, object)
+}
+
 // StartWave implements executor.Executor. The plan is in the ConfigMap that pods of an engine mount.
 func (e *Executor) StartWave(ctx context.Context, writer executor.Writer, wave plan.StartWave) error {
 	object, err := executor.PlanConfigMap(wave.Wave)

@@ -1,21 +1,28 @@
 package integration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 )
@@ -163,7 +170,7 @@ func TestRun_AcceptedLeavesNoNoteOfAttempt(t *testing.T) {
 	})
 }
 
-func TestRun_ForeignConfigMapIsNotOverwritten(t *testing.T) {
+func TestRun_ForeignConfigMapEndsItBeforeItTakesANode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan-w000"},
@@ -171,15 +178,77 @@ func TestRun_ForeignConfigMapIsNotOverwritten(t *testing.T) {
 	w.must(admin.Create(w.ctx, theirs))
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
-	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWriteFailed,
+	run := w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonExecutionFailed,
 		"ConfigMap scan-w000", w.namespace, "not this run's", "delete or rename it")
+	if run.Status.StartTime != nil || run.Status.Wave != nil {
+		t.Errorf("it started: %+v", run.Status)
+	}
+	var leases coordinationv1.LeaseList
+	w.must(admin.List(w.ctx, &leases, client.InNamespace(w.operator.system)))
+	for _, l := range leases.Items {
+		if strings.HasPrefix(l.Name, "node") || l.Labels[executor.ManagedByLabel] != "" {
+			t.Errorf("it took a lease: %s held by %v", l.Name, l.Spec.HolderIdentity)
+		}
+	}
 	var configMap corev1.ConfigMap
 	w.must(admin.Get(w.ctx, client.ObjectKeyFromObject(theirs), &configMap))
 	if len(configMap.Data) != 1 || configMap.Data["precious"] != "yes" || configMap.Immutable != nil || len(configMap.OwnerReferences) > 0 {
 		t.Errorf("it was changed: %+v", configMap)
 	}
+}
+
+// The garbage collector may delete the ConfigMap of an earlier run after the run was created again.
+func TestRun_ConfigMapOfAnEarlierRunDelaysItOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan-w000"}}
+	theirs.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: "scan", UID: "of-an-earlier-run",
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}}
+	w.must(admin.Create(w.ctx, theirs))
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(admin.Create(w.ctx, w.run))
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWriteFailed, "ConfigMap scan-w000")
 	w.must(admin.Delete(w.ctx, theirs))
 	w.until("the run goes on once the name is free", func() error { _, err := w.getWorkflow("scan-w000"); return err })
+}
+
+// A webhook or a policy of the cluster may refuse every Workflow of a namespace.
+func TestRun_DeniedWorkflowEndsItBeforeItTakesANode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	name := "deny-" + w.namespace
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	policy.Spec = admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+			RuleWithOperations: admissionv1.RuleWithOperations{Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule: admissionv1.Rule{APIGroups: []string{"argoproj.io"}, APIVersions: []string{"*"}, Resources: []string{"workflows"}}}}}},
+		MatchConditions: []admissionv1.MatchCondition{{Name: "here", Expression: "request.namespace == '" + w.namespace + "'"}},
+		Validations:     []admissionv1.Validation{{Expression: "false", Message: "workflows are not allowed here"}},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
+	for _, object := range []client.Object{policy, binding} {
+		w.must(admin.Create(w.ctx, object))
+		t.Cleanup(func() { _ = admin.Delete(context.Background(), object) })
+	}
+	flow := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"entrypoint": "a"}}}
+	flow.SetGroupVersionKind(argo.GroupVersion.WithKind("Workflow"))
+	flow.SetNamespace(w.namespace)
+	flow.SetName("probe")
+	w.until("the policy holds", func() error {
+		if err := admin.Create(w.ctx, flow.DeepCopy(), client.DryRunAll); err == nil {
+			return errors.New("a workflow is admitted")
+		}
+		return nil
+	})
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(admin.Create(w.ctx, w.run))
+	run := w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonExecutionFailed,
+		"workflows are not allowed here")
+	if len(run.Status.Leases) > 0 || run.Status.Wave != nil {
+		t.Errorf("it started: %+v", run.Status)
+	}
 }
 
 func TestRun_EndedStaysEnded(t *testing.T) {

@@ -59,6 +59,11 @@ func (e *Executor) State() plan.EngineState {
 	return e.Monitor.State()
 }
 
+// CheckWave writes the objects of StartWave.
+func (e *Executor) CheckWave(ctx context.Context, writer executor.Writer, start plan.StartWave) error {
+	return e.StartWave(ctx, writer, start)
+}
+
 // StartWave creates the ConfigMap with the wave's plan, and then its Workflow.
 func (e *Executor) StartWave(ctx context.Context, writer executor.Writer, start plan.StartWave) error {
 	planned, err := executor.PlanConfigMap(start.Wave)

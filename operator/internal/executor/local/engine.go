@@ -59,6 +59,9 @@ func (e *Engine) Execute(ctx context.Context, start plan.StartWave) error {
 // State implements executor.Executor. This machine is always ready.
 func (e *Engine) State() plan.EngineState { return plan.EngineState{} }
 
+// CheckWave implements executor.Executor. Nothing refuses a wave on this machine.
+func (e *Engine) CheckWave(context.Context, executor.Writer, plan.StartWave) error { return nil }
+
 // StartWave implements executor.Executor. The blocks end with ctx.
 func (e *Engine) StartWave(ctx context.Context, _ executor.Writer, start plan.StartWave) error {
 	name := executor.Name(start.Wave.Run.Name, start.Wave.Wave)
