@@ -781,9 +781,10 @@ type CandidateStatus struct {
 	// +required
 	Verdict Verdict `json:"verdict"`
 
-	// gain is the first ratio gate's estimate with its interval, for people: "13.2x [12.9, 13.5]".
+	// gain is the figure that the verdict rests on, with its interval, its confidence and its gate, for people:
+	// "13.2x [12.9, 13.5] (99.5 %), worth-it at batchSize=8". It is empty where no figure decides, for example different outputs.
 	// +optional
-	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:MaxLength=256
 	Gain string `json:"gain,omitempty"`
 }
 
@@ -995,10 +996,17 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	Best string `json:"best,omitempty"`
 
-	// gain of the best candidate, else of the first: "13.2x [12.9, 13.5]".
+	// gain of the best candidate, else of the first with the verdict of the run: the figure that decides, with its interval, its
+	// confidence and its gate.
 	// +optional
-	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:MaxLength=256
 	Gain string `json:"gain,omitempty"`
+
+	// reason is the first cause in one sentence, for people: why the run failed, why its verdict is not Go, or the reason for its wait. Texts
+	// of programs are in quotation marks.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
 
 	// candidates lists the verdict on every arm but the baseline.
 	// +optional
@@ -1046,7 +1054,7 @@ type BenchmarkRunStatus struct {
 	// +optional
 	Trials TrialCounts `json:"trials,omitzero"`
 
-	// progress is done over planned trials, for people: "120/360".
+	// progress is the number of measured trials that ran over those planned, without warm-ups, for people: "120/360".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Progress string `json:"progress,omitempty"`
@@ -1158,6 +1166,7 @@ type AnalysisStatus struct {
 // +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=`.status.verdict`
 // +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress`
 // +kubebuilder:printcolumn:name="Gain",type=string,JSONPath=`.status.gain`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
 // +kubebuilder:printcolumn:name="Best",type=string,JSONPath=`.status.best`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(self.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Succeeded', 'Failed', 'Cancelled']) || (has(self.status.phase) && self.status.phase == oldSelf.status.phase)",message="the run has ended, and its phase never changes any more"

@@ -125,10 +125,15 @@ type Analysis struct {
 	// SetupBroken is the first cause if the baseline or every arm cannot be measured, for a reason that a repetition does not change; empty
 	// otherwise. The verdict is then Invalid, also without gates.
 	SetupBroken string `json:"setupBroken,omitempty"`
+	// Cause is the first loss among the measured trials: a failure, else a trial that could not start, else, where the verdict is Invalid,
+	// any other loss. Nil without one.
+	Cause *Cause `json:"cause,omitempty"`
 	// Best is the Go candidate with the largest gain, if it is significantly better than the others. Otherwise BestOf are those that may be
 	// the best.
 	Best   string   `json:"best,omitempty"`
 	BestOf []string `json:"bestOf,omitempty"`
+	// Headline is that of the candidate that stands for the run, which Leading returns.
+	Headline *Headline `json:"headline,omitempty"`
 	// Screened is the verdict of the screening blocks alone; only with design.confirm, and only for a Go or NoGo by times, which needs
 	// confirmation. Until it is confirmed, Verdict is Inconclusive.
 	Screened experiment.Verdict `json:"screened,omitempty"`
@@ -156,8 +161,10 @@ type Analysis struct {
 	// CarryOver is the effect of every arm on the trials of other arms that follow it.
 	CarryOver []CarryOverResult `json:"carryOver,omitempty"`
 	// Layout describes the effect size below which layout effects are not excluded.
-	Layout   string      `json:"layout,omitempty"`
-	Trials   Trials      `json:"trials"`
+	Layout string `json:"layout,omitempty"`
+	Trials Trials `json:"trials"`
+	// Ran counts the measured trials whose program was started.
+	Ran      int         `json:"ran"`
 	Excluded []Exclusion `json:"excluded,omitempty"`
 	// MoreExcluded counts the exclusions beyond those in Excluded.
 	MoreExcluded int      `json:"moreExcluded,omitempty"`
@@ -222,9 +229,9 @@ type LostTurn struct {
 type Candidate struct {
 	Name    string             `json:"name"`
 	Verdict experiment.Verdict `json:"verdict,omitempty"`
-	// Gain is the ratio of the first blocking ratio gate, if there is one.
-	Gain   *Estimate `json:"gain,omitempty"`
-	Reason string    `json:"reason"`
+	// Headline is the figure of the gate that the verdict rests on; absent without a verdict, or if that gate has no figure.
+	Headline *Headline `json:"headline,omitempty"`
+	Reason   string    `json:"reason"`
 }
 
 // Estimate is a number with its unit, its interval, and the number of its blocks and samples.
@@ -256,6 +263,9 @@ type GateResult struct {
 	// Estimate with its interval at Confidence, which is the gates' and not the results'.
 	Estimate   *Estimate `json:"estimate,omitempty"`
 	Confidence float64   `json:"confidence,omitempty"`
+	// Room is the distance of the estimate from the nearest bound in standard errors, negative where the estimate misses the bound. It is
+	// nil without a standard error. For a ratio the scale is logarithmic; for a share of trials the standard error is the bound's.
+	Room *float64 `json:"room,omitempty"`
 	// MinimumDetectableEffect is relative: 0.01 is one per cent.
 	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
 	// MoreBlocks is the number of further blocks that would decide; only with Inconclusive.

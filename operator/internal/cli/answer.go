@@ -14,14 +14,16 @@ import (
 // GateAnswer is the JSON output of assay gate. assay gate --save writes it to a file and assay report reads it.
 type GateAnswer struct {
 	// Title is metadata.name or metadata.generateName of the run's file.
-	Title     string                     `json:"title,omitempty"`
-	Namespace string                     `json:"namespace"`
-	Name      string                     `json:"name"`
-	Verdict   assayv1alpha1.Verdict      `json:"verdict,omitempty"`
-	Best      string                     `json:"best,omitempty"`
-	Gain      string                     `json:"gain,omitempty"`
-	Gates     []assayv1alpha1.GateStatus `json:"gates,omitempty"`
-	Warnings  []string                   `json:"warnings,omitempty"`
+	Title     string                `json:"title,omitempty"`
+	Namespace string                `json:"namespace"`
+	Name      string                `json:"name"`
+	Verdict   assayv1alpha1.Verdict `json:"verdict,omitempty"`
+	Best      string                `json:"best,omitempty"`
+	Gain      string                `json:"gain,omitempty"`
+	// Cause is status.reason of the run.
+	Cause    string                     `json:"cause,omitempty"`
+	Gates    []assayv1alpha1.GateStatus `json:"gates,omitempty"`
+	Warnings []string                   `json:"warnings,omitempty"`
 	// File is the path of the run's file as given on the command line.
 	File string `json:"file,omitempty"`
 	// Ledger is the URL of a local ledger. It is empty for a run on a cluster, which other commands find by its name.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -132,6 +133,27 @@ func EachAttempt(ctx context.Context, store store.Store, visit func(key string, 
 		}
 	}
 	return err
+}
+
+// mostFailure bounds the bytes of an attempt that ReadFailure reads: its result and its outputs take more in few workloads, and such an
+// attempt is skipped.
+const mostFailure = 1 << 20
+
+// ReadFailure reads the failure of the attempt of a measured trial. It returns nil for an attempt that succeeded, that is too large, that
+// is missing or that is not one. Any holder of a key of the namespace can write one.
+func ReadFailure(ctx context.Context, s store.Store, key string) (*record.Failure, error) {
+	raw, err := store.GetAtMost(ctx, s, key, mostFailure)
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrTooLarge):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	var found record.Failure
+	if json.Unmarshal(raw, &found) != nil || found.Outcome == record.Succeeded || found.Outcome == "" {
+		return nil, nil
+	}
+	return &found, nil
 }
 
 func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Attempt, error) {

@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/metrics/catalog"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // maxNodes bounds the series of nodes.
@@ -156,6 +157,9 @@ func phase(run *assayv1alpha1.BenchmarkRun) string {
 	return string(cmp.Or(run.Status.Phase, assayv1alpha1.PhasePending))
 }
 
+// maxCause limits the bytes of a cause, which quotes programs, in a label.
+const maxCause = 128
+
 // collectRun exports one run, with results if the limit of all runs permits, and returns the remaining number of series.
 func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, s *scrape) int {
 	show := func(metric string, value float64, values ...string) {
@@ -168,7 +172,8 @@ func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, s *s
 	}
 	state := &run.Status
 	template := ptr.Deref(run.Spec.TemplateRef, assayv1alpha1.TemplateReference{}).Name
-	show("assay_run_info", 1, string(run.UID), template, phase(run), verdict(state.Verdict), state.Best, shown.fingerprint)
+	show("assay_run_info", 1, string(run.UID), template, phase(run), verdict(state.Verdict), state.Best, shown.fingerprint,
+		record.Truncate(state.Reason, maxCause))
 	for _, condition := range state.Conditions {
 		show("assay_run_condition", truth(condition.Status == metav1.ConditionTrue), condition.Type, condition.Reason)
 	}

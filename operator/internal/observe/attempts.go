@@ -20,10 +20,30 @@ var attemptKey = regexp.MustCompile(`^attempts/([^/]+)/([^/]+)/([^/]+)\.json$`)
 // new, regardless of how many there are.
 type progress struct {
 	// earlier counts the trials with an attempt of each wave before the newest. Each is counted once, when the next wave exists.
-	earlier []int
+	earlier []tally
 	// wave is the newest one, and ended are the trials of its blocks that ran to their end.
 	wave  int
-	ended map[string]int
+	ended map[string]tally
+	// probes are the attempts of the newest wave that were read before its analysis.
+	probes probes
+	// first are the keys of measured trials that are read next.
+	first []string
+}
+
+// tally counts trials with an attempt, and those of them that are no warm-ups.
+type tally struct{ all, measured int }
+
+func (t *tally) add(other tally) { t.all, t.measured = t.all+other.all, t.measured+other.measured }
+
+// tallyOf counts trials, each once.
+func tallyOf(seen map[string]bool) (out tally) {
+	for trial := range seen {
+		out.all++
+		if !record.IsWarmup(trial) {
+			out.measured++
+		}
+	}
+	return out
 }
 
 // maxSpans limits the separate listings of spans of open blocks, in addition to the pages of one complete listing.
@@ -32,43 +52,44 @@ const maxSpans = 8
 // pageKeys is the number of keys in one response of a store.
 const pageKeys = 1000
 
-// count lists new attempts. It returns the number of trials with an attempt in all waves, and the open blocks of the newest wave, of which
+// count lists new attempts. It returns the trials with an attempt in all waves, and the open blocks of the newest wave, of which
 // no execution has an attempt of every trial. Attempts are written one by one.
-func (p *progress) count(ctx context.Context, s store.Store, newest *record.Wave) (trials int, open []string, err error) {
+func (p *progress) count(ctx context.Context, s store.Store, newest *record.Wave) (trials tally, open []string, err error) {
 	for wave := len(p.earlier); wave < newest.Wave; wave++ {
 		// Its plan is not at hand. It is listed once.
 		listed := newListing(keysPerTrial * mostTrials)
 		if err := store.EachPage(ctx, s, ledger.WaveAttemptsPrefix(wave), "", listed.add); err != nil {
-			return 0, nil, err
+			return tally{}, nil, err
 		}
 		// A copy: the older progress may still be read concurrently.
 		p.earlier = append(slices.Clone(p.earlier), listed.trials())
 	}
 	if p.wave != newest.Wave {
-		p.wave, p.ended = newest.Wave, nil
+		p.wave, p.ended, p.probes, p.first = newest.Wave, nil, probes{}, nil
 	}
 	latest, err := p.unknown(ctx, s, newest)
 	if err != nil {
-		return 0, nil, err
+		return tally{}, nil, err
 	}
-	ended := map[string]int{}
+	p.first = p.probes.pending(p.first, latest.first)
+	ended := map[string]tally{}
 	maps.Copy(ended, p.ended)
 	for _, block := range newest.Blocks {
 		switch _, known := ended[block.ID]; {
 		case known:
 		case latest.most(block.ID) >= max(block.Trials(), 1):
-			ended[block.ID] = len(latest.seen[block.ID])
+			ended[block.ID] = tallyOf(latest.seen[block.ID])
 		default:
-			trials += len(latest.seen[block.ID])
+			trials.add(tallyOf(latest.seen[block.ID]))
 			open = append(open, block.ID)
 		}
 	}
 	p.ended = ended
 	for _, count := range p.earlier {
-		trials += count
+		trials.add(count)
 	}
 	for _, count := range ended {
-		trials += count
+		trials.add(count)
 	}
 	return trials, open, nil
 }
@@ -112,7 +133,7 @@ func (p *progress) unknownOf(ctx context.Context, s store.Store, blocks []string
 			current.before = ledger.AttemptsPrefix + block
 			spans = append(spans, current)
 		}
-		current, ended = span{after: ledger.AfterBlock(block)}, ended+trials
+		current, ended = span{after: ledger.AfterBlock(block)}, ended+trials.all
 	}
 	if len(current.open) > 0 {
 		current.before = last
@@ -144,6 +165,8 @@ const (
 	mostTrials     = 100_000
 	keysPerTrial   = 22
 	keysBeside     = 10_000
+	// longestProbe is the number of bytes of a key that is read before the analysis.
+	longestProbe = 384
 )
 
 // listing counts attempts by their keys.
@@ -151,6 +174,8 @@ type listing struct {
 	// seen are the trials of each block that have an attempt, executions the number of attempts of each execution of a block.
 	seen       map[string]map[string]bool
 	executions map[string]map[string]int
+	// first are the first keys of measured trials, enough for the probes of a wave.
+	first []string
 	// held is the number of trials and executions, bytes the size of their names, and left how many more keys may be listed.
 	held, bytes, left int
 }
@@ -183,6 +208,9 @@ func (l *listing) add(keys []string) error {
 			continue
 		}
 		block, executor, trial := match[1], match[2], match[3]
+		if len(l.first) < probesPerWave+probesAtOnce && len(key) <= longestProbe && !record.IsWarmup(trial) {
+			l.first = append(l.first, strings.Clone(key))
+		}
 		// Copy the name: a substring would retain the whole key.
 		if l.seen[block] == nil {
 			block = l.keep(block)
@@ -207,11 +235,11 @@ func (l *listing) add(keys []string) error {
 }
 
 // trials counts the trials with an attempt, each once.
-func (l *listing) trials() (count int) {
+func (l *listing) trials() (out tally) {
 	for _, seen := range l.seen {
-		count += len(seen)
+		out.add(tallyOf(seen))
 	}
-	return count
+	return out
 }
 
 // most is the largest number of attempts of any execution of a block.

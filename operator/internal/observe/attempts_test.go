@@ -75,8 +75,29 @@ func TestAttempts_TrialsAreCountedOnceAndBlocksOpenUntilComplete(t *testing.T) {
 	wave := &record.Wave{Wave: 1, Blocks: []record.Block{{ID: "w001-b0008", Order: []int{0}},
 		{ID: "w001-b0009", Warmup: []int{0}, Order: []int{1}}}}
 	trials, open, err := (&progress{}).count(t.Context(), store, wave)
-	if err != nil || trials != 5 || !slices.Equal(open, []string{"w001-b0009"}) {
-		t.Errorf("%d trials, open blocks %v, %v; want 5 and w001-b0009, of which no execution completed", trials, open, err)
+	if err != nil || trials != (tally{5, 5}) || !slices.Equal(open, []string{"w001-b0009"}) {
+		t.Errorf("%v trials, open blocks %v, %v; want 5 and w001-b0009, of which no execution completed", trials, open, err)
+	}
+}
+
+// Warm-ups are no measured trials, in waves before the newest either.
+func TestAttempts_WarmupsAreCountedSeparately(t *testing.T) {
+	store := newCountingStore(t)
+	for _, trial := range []struct {
+		block  string
+		slot   int
+		warmup bool
+	}{{"w000-b0000", 0, true}, {"w000-b0000", 0, false}, {"w001-b0001", 0, true}, {"w001-b0001", 0, false}, {"w001-b0002", 0, true}} {
+		key := ledger.AttemptKey(trial.block, "pod", record.TrialName(trial.block, trial.slot, trial.warmup))
+		if err := store.Create(t.Context(), key, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wave := &record.Wave{Wave: 1, Blocks: []record.Block{{ID: "w001-b0001", Warmup: []int{0}, Order: []int{0}},
+		{ID: "w001-b0002", Warmup: []int{0}, Order: []int{0}}}}
+	trials, open, err := (&progress{}).count(t.Context(), store, wave)
+	if err != nil || trials != (tally{5, 2}) || !slices.Equal(open, []string{"w001-b0002"}) || wave.Measured() != 2 {
+		t.Errorf("%+v trials, open blocks %v, %v", trials, open, err)
 	}
 }
 
@@ -89,8 +110,8 @@ func TestAttempts_OnlyNewKeysAreListed(t *testing.T) {
 		t.Helper()
 		store.keys, store.requests = 0, 0
 		done, open, err := known.count(t.Context(), store, wave)
-		if err != nil || done != wantTrials || len(open) != wantOpen {
-			t.Errorf("%s: %d trials and %d open blocks, %v; want %d and %d", when, done, len(open), err, wantTrials, wantOpen)
+		if err != nil || done.all != wantTrials || len(open) != wantOpen {
+			t.Errorf("%s: %d trials and %d open blocks, %v; want %d and %d", when, done.all, len(open), err, wantTrials, wantOpen)
 		}
 		if store.keys > keys || store.requests > requests {
 			t.Errorf("%s: %d keys listed in %d requests, want at most %d and %d", when, store.keys, store.requests, keys, requests)
@@ -150,8 +171,8 @@ func TestAttempts_OnlyNewKeysOfSeveralNodesAreListed(t *testing.T) {
 		slices.Sort(store.keys)
 		store.requests = 0
 		count, open, err := known.count(t.Context(), store, wave)
-		if err != nil || count != (done+1)*lanes*trials || len(open) != lanes*(each-done-1) {
-			t.Fatalf("%d trials and %d open blocks, %v", count, len(open), err)
+		if err != nil || count.all != (done+1)*lanes*trials || len(open) != lanes*(each-done-1) {
+			t.Fatalf("%d trials and %d open blocks, %v", count.all, len(open), err)
 		}
 		if store.requests > lanes {
 			t.Fatalf("after %d blocks of each node a pass takes %d requests, want %d", done, store.requests, lanes)
@@ -180,7 +201,7 @@ func TestAttempts_CachedCountsEqualFullListing(t *testing.T) {
 			trials, open, err := known.count(t.Context(), store, wave)
 			wantTrials, wantOpen, wantErr := (&progress{}).count(t.Context(), store, wave)
 			if err != nil || wantErr != nil || trials != wantTrials || !cmp.Equal(open, wantOpen) {
-				t.Fatalf("seed %d: %d trials and open %v, %v; a listing of everything has %d and %v, %v", seed, trials, open, err, wantTrials, wantOpen,
+				t.Fatalf("seed %d: %v trials and open %v, %v; a listing of everything has %v and %v, %v", seed, trials, open, err, wantTrials, wantOpen,
 					wantErr)
 			}
 		}

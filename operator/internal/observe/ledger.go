@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -104,6 +103,7 @@ func (o *Observer) readLedger(ctx context.Context, store store.Store, world *Wor
 	for i := range known.waves {
 		state.Newest = &known.waves[i]
 		state.Trials += state.Newest.Trials()
+		state.Measurable += state.Newest.Measured()
 	}
 	world.Ledger = state
 	if state.Newest == nil {
@@ -113,7 +113,11 @@ func (o *Observer) readLedger(ctx context.Context, store store.Store, world *Wor
 	if err != nil {
 		return err
 	}
-	world.Ledger.Done, world.Ledger.DoneBlocks, world.Ledger.Open = done, len(state.Newest.Blocks)-len(open), open
+	world.Ledger.Done, world.Ledger.Measured = done.all, done.measured
+	world.Ledger.DoneBlocks, world.Ledger.Open = len(state.Newest.Blocks)-len(open), open
+	if world.Ledger.Failing, err = known.progress.failing(ctx, store); err != nil {
+		return err
+	}
 	o.Memory.keep(world.Run.UID, known)
 	return nil
 }
@@ -209,7 +213,7 @@ func newestAnalysis(ctx context.Context, s store.Store, world *World, known *rem
 			world.Analysis, world.Accepted = result, &accepted
 			world.ReportURL = store.WithPrefix(s, ledger.HTMLKey(wave)).URL()
 			if wave == newest {
-				world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, result.Verdict, why(result)
+				world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, result.Verdict, record.Shorten(result.Explanation(), maxWhy)
 				world.Ledger.SetupBroken, world.Ledger.Findings = record.Shorten(result.SetupBroken, maxWhy), result.Findings()
 				world.Ledger.Replaced = ""
 			}
@@ -234,26 +238,3 @@ func (r *remembered) acceptedAnalysis(ctx context.Context, s store.Store, accept
 
 // maxWhy limits a program's error message in the status.
 const maxWhy = 600
-
-// why is the reason of the candidate that decided, or those of a search's answers, and, if trials failed, the message of the first.
-func why(result *analysis.Analysis) string {
-	var answers []string
-	for _, answer := range result.Search {
-		answers = append(answers, answer.Arm+": "+answer.Reason)
-	}
-	text := strings.Join(answers, "; ")
-	for _, candidate := range result.Candidates {
-		if candidate.Verdict != "" && candidate.Verdict == result.Verdict && (result.Best == "" || candidate.Name == result.Best) {
-			text = candidate.Name + ": " + candidate.Reason
-			break
-		}
-	}
-	if bad := result.Trials.Failed + result.Trials.Invalid; bad > 0 && len(result.Excluded) > 0 {
-		if text != "" {
-			text += "; "
-		}
-		text += fmt.Sprintf("%d of %d trials failed or may not be used, the first (%s): %s", bad, result.Trials.Planned,
-			result.Excluded[0].Attempt, result.Excluded[0].Reason)
-	}
-	return record.Shorten(text, maxWhy)
-}

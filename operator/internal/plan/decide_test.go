@@ -205,6 +205,17 @@ func TestDecide_EndingOfARun(t *testing.T) {
 			"spec.budget.wallClock of 2h0m0s is used up; the attempts so far are analysed; in place of 1 block lost to noise or infrastructure"},
 		"cancelled with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); w.cancel() }, assayv1alpha1.ReasonCancelled,
 			"cancelled; the attempts so far are analysed"},
+		"out of time with lost trials": {func(w *world) {
+			w.allDone(experiment.VerdictInconclusive, 4)
+			w.Wave.Stopped, w.Ledger.Why = true, "20 of 20 trials lost"
+			short(w)
+		}, assayv1alpha1.ReasonBudgetExhausted,
+			"spec.budget.wallClock of 2h0m0s is used up; the attempts so far are analysed: 20 of 20 trials lost"},
+		"cancelled with lost trials": {func(w *world) {
+			w.allDone(experiment.VerdictInconclusive, 3)
+			w.Ledger.Why = "20 of 20 trials lost"
+			w.cancel()
+		}, assayv1alpha1.ReasonCancelled, "cancelled; the attempts so far are analysed: 20 of 20 trials lost"},
 		"a broken setup": {func(w *world) { w.allDone(experiment.VerdictInvalid, 4); w.Ledger.SetupBroken = "exec failed" },
 			assayv1alpha1.ReasonSetupBroken, "the experiment measures nothing: exec failed; repair the workload, its image, its arguments or " +
 				"its output, and create a new run"},

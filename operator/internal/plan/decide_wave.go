@@ -39,17 +39,20 @@ func (p *planner) analysed() *Decision {
 		Message: because("verdict "+string(p.Ledger.Verdict), p.Ledger.Why)}
 	switch {
 	case short && Cancelled(p.Run):
-		ending.Reason, ending.Message = assayv1alpha1.ReasonCancelled, "cancelled; the attempts so far are analysed"
+		ending.Reason = assayv1alpha1.ReasonCancelled
+		ending.Message = because("cancelled; the attempts so far are analysed", p.Ledger.Why)
 	case p.Ledger.SetupBroken != "":
 		ending.Reason = outcome.Of(true, p.Ledger.Verdict).Reason
 		ending.Message = because("the experiment measures nothing", p.Ledger.SetupBroken) +
 			"; repair the workload, its image, its arguments or its output, and create a new run"
 	case short && p.overBudget():
-		ending.Reason, ending.Message = assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+"; the attempts so far are analysed"
+		ending.Reason = assayv1alpha1.ReasonBudgetExhausted
+		ending.Message = because(p.budgetMessage()+"; the attempts so far are analysed", p.Ledger.Why)
 	case p.Ledger.Experiment.Plan.Search != nil:
 		ending.Reason, ending.Message = assayv1alpha1.ReasonSearchEnded, because("the search ended", p.Ledger.Why)
 	case len(p.Run.Spec.Gates) == 0:
-		ending.Reason, ending.Message = assayv1alpha1.ReasonNoVerdict, "the run has no gates: results, and no verdict"
+		ending.Reason = assayv1alpha1.ReasonNoVerdict
+		ending.Message = because("the run has no gates, so it has results and no verdict", p.Ledger.Why)
 	case p.Ledger.Verdict == experiment.VerdictInvalid:
 		ending.Reason = outcome.Of(false, p.Ledger.Verdict).Reason
 		ending.Message = because("too little valid data is left to judge", p.Ledger.Why) +
@@ -184,7 +187,9 @@ func (p *planner) onLiveNodes() bool {
 // named is an execution as the status names it, for example "job scan-w000".
 func (p *planner) named(execution string) string { return p.settings.Engine.Noun + " " + execution }
 
-func (p *planner) waveMessage() string { return p.named(p.Wave.Name) + " is running" }
+func (p *planner) waveMessage() string {
+	return because(p.named(p.Wave.Name)+" is running", p.Ledger.Failing)
+}
 
 func (p *planner) stopping() *Decision {
 	if p.Wave.Again != "" && !p.noMore() {

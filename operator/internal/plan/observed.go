@@ -78,10 +78,11 @@ type LedgerState struct {
 	// Waves are the plans of all waves, without the commands of those before the newest, and Newest the last of them; nil before the first.
 	Waves  []record.Wave
 	Newest *record.Wave
-	// Trials counts the planned trials of all waves.
-	Trials int
-	// Done counts trials that left an attempt, DoneBlocks the blocks of the newest wave that ran to their end.
-	Done, DoneBlocks int
+	// Trials counts the planned trials of all waves, and Measurable those of them that are no warm-ups.
+	Trials, Measurable int
+	// Done counts trials that left an attempt, Measured those of them that are no warm-ups, and DoneBlocks the blocks of the newest wave
+	// that ran to their end.
+	Done, Measured, DoneBlocks int
 	// Open are the blocks of the newest wave that did not run to their end yet.
 	Open []string
 	// Analysed reports whether the newest wave has an accepted analysis; Verdict is its verdict.
@@ -91,9 +92,11 @@ type LedgerState struct {
 	Replaced string
 	// Unread counts attempts of the newest wave that its analysis has not read; only of a wave that was stopped, once its blocks ended.
 	Unread int
+	// Failing describes a failure among the first trials of the newest wave; empty without one.
+	Failing string
 	// SetupBroken is the first cause of a broken setup; empty without one.
 	SetupBroken string
-	// Why explains the verdict: the reason of the candidate that decided, and the first failure of a trial.
+	// Why explains the verdict: the first cause of lost trials, and the reason of the candidate that decided.
 	Why string
 	// Findings are the analysis's findings for the design; only once Analysed.
 	Findings design.Findings

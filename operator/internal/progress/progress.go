@@ -21,7 +21,7 @@ func Ended(run *assayv1alpha1.BenchmarkRun) bool {
 		meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed)
 }
 
-// Line formats phase, trials, remaining time, precision and wait reason of a run in one line.
+// Line formats phase, trials, remaining time, precision and the first cause of a wait or an end of a run in one line.
 func Line(run *assayv1alpha1.BenchmarkRun) string {
 	status := run.Status
 	parts := []string{fmt.Sprintf("%-10s", cmp.Or(status.Phase, assayv1alpha1.PhasePending))}
@@ -41,7 +41,7 @@ func Line(run *assayv1alpha1.BenchmarkRun) string {
 	if status.Expected != "" && !Ended(run) {
 		parts = append(parts, status.Expected)
 	}
-	if why := Waits(run); why != "" {
+	if why := cmp.Or(status.Reason, Waits(run)); why != "" {
 		parts = append(parts, why)
 	}
 	return report.Printable(strings.Join(parts, "  "))
@@ -74,6 +74,12 @@ func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 	}
 	if run.Spec.Search == nil {
 		fmt.Fprintf(out, "\nVERDICT  %s\n", report.Printable(or(string(status.Verdict))))
+	}
+	if status.Gain != "" {
+		line("GAIN     %s", status.Gain)
+	}
+	if status.Reason != "" {
+		line("REASON   %s", status.Reason)
 	}
 	if len(status.Search) > 0 {
 		rows := [][]string{{"ARM", "HIGHEST FEASIBLE", "LOWEST INFEASIBLE", "VALUE", "REASON"}}

@@ -3,6 +3,7 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"strings"
 )
 
@@ -26,6 +27,12 @@ func Shorten(text string, most int) string {
 		return string(runes[:most]) + "…"
 	}
 	return text
+}
+
+// Quote returns the first most characters of a text in quotation marks, in one line. Control characters, quotation marks and invalid UTF-8
+// are escaped.
+func Quote(text string, most int) string {
+	return strconv.QuoteToGraphic(Shorten(strings.TrimSpace(text), most))
 }
 
 // Truncate returns a text as the API server stores one with a limit in bytes: valid UTF-8, cut at a character.

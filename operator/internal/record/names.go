@@ -39,6 +39,12 @@ func TrialName(block string, slot int, warmup bool) string {
 	return fmt.Sprintf("%s-%c%05d", block, kind, slot)
 }
 
+// IsWarmup reports whether the name is that of a warm-up.
+func IsWarmup(trial string) bool {
+	at := strings.LastIndexByte(trial, '-')
+	return at >= 0 && strings.HasPrefix(trial[at+1:], "w")
+}
+
 var blockForm = regexp.MustCompile(`^w(` + WaveForm + `)-b`)
 
 // WaveOf returns the wave of the name of a block or a trial; ok is false for other names.

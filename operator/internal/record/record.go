@@ -4,6 +4,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -138,6 +139,14 @@ func (w *Wave) Trials() (trials int) {
 	return trials
 }
 
+// Measured returns the number of trials of all blocks without warm-ups.
+func (w *Wave) Measured() (trials int) {
+	for _, block := range w.Blocks {
+		trials += len(block.Order)
+	}
+	return trials
+}
+
 // Lease is the claim under which a block may run.
 type Lease struct {
 	Node  string `json:"node"`
@@ -201,6 +210,21 @@ type Attempt struct {
 
 	// Source is the object that the attempt was read from; it is not part of the record.
 	Source Source `json:"-"`
+}
+
+// Failure is the part of an attempt that describes its failure.
+type Failure struct {
+	Trial   string  `json:"trial"`
+	Arm     string  `json:"arm"`
+	Outcome Outcome `json:"outcome"`
+	Message string  `json:"message"`
+}
+
+// Sentence describes the failure without a full stop. Its texts are quoted, because programs choose them.
+func (f *Failure) Sentence() string {
+	const longestName, longestMessage = 80, 160
+	return fmt.Sprintf("a trial without a usable result (%s of arm %s): %s", Quote(f.Trial, longestName), Quote(f.Arm, longestName),
+		Quote(cmp.Or(f.Message, string(f.Outcome)), longestMessage))
 }
 
 // Result is the result that the process reported.

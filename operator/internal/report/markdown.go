@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
@@ -89,8 +91,15 @@ var escapes = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", "\r\n", " ", "\n", " ", "\r", " ", "\t", " ",
 )
 
-// Escape escapes text for one line of Markdown, also inside of tables.
-func Escape(s string) string { return escapes.Replace(strings.ToValidUTF8(s, "\uFFFD")) }
+// Escape escapes text for one line of Markdown, also inside of tables. Control characters that are no white space become U+FFFD.
+func Escape(s string) string {
+	return escapes.Replace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD")))
+}
 
 // code formats text as a code span in one line.
 func code(s string) string {
@@ -117,6 +126,9 @@ func (v *view) verdict(out *document) {
 	out.line("# %s: %s\n", Escape(RunName(v.exp)), Escape(title))
 	out.line("**%s**", Escape(Headline(v.exp, v.result)))
 	out.line("")
+	if cause := Cause(v.result); cause != "" {
+		out.line("Lost trials: %s.\n", Escape(cause))
+	}
 	if v.exp.Plan.Search == nil {
 		table := Table{Header: []string{"candidate", "verdict", "summary", "reason"}}
 		for _, c := range v.result.Candidates {

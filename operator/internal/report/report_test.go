@@ -193,3 +193,20 @@ func TestWarnings_ManyOfAKindGroupedInLinearTime(t *testing.T) {
 		t.Errorf("%d groups of %d", len(got), len(got[0].More))
 	}
 }
+
+// The answer of a comparison stays visible: warnings without end do not push it off the screen.
+func TestBrief_AtMostSixLines(t *testing.T) {
+	exp, result := simulated(t, nil, nil)
+	for i := range 50 {
+		result.Warnings = append(result.Warnings, strings.Repeat("w", i+1)+"\x1b[2J")
+	}
+	result.Cause = &analysis.Cause{Arm: "fused", Trial: "t", Lost: 1, Of: 2, Reason: "\x1b[2J"}
+	got := Brief(exp, result)
+	if len(got) != 6 || !strings.Contains(got[2], " more") || !strings.Contains(got[3], "cause: 1 of 2 trials") ||
+		!strings.Contains(got[4], "trials used") || !strings.HasPrefix(got[5], "verdict: Go, best: ") {
+		t.Errorf("%d lines:\n%s", len(got), strings.Join(got, "\n"))
+	}
+	if strings.ContainsRune(strings.Join(got, ""), '\x1b') {
+		t.Error("control characters are printed")
+	}
+}

@@ -22,7 +22,10 @@ func Headline(exp *experiment.Experiment, result *analysis.Analysis) string {
 	case result.Verdict == "":
 		return "No blocking gate decides this run: it has results and no verdict."
 	}
-	lead, rest := leading(result), 0
+	if result.SetupBroken != "" {
+		return "The experiment measures nothing: " + result.SetupBroken + "."
+	}
+	lead, rest := result.Leading(), 0
 	if lead == nil {
 		return "The run has no candidate to judge."
 	}
@@ -44,21 +47,6 @@ func Headline(exp *experiment.Experiment, result *analysis.Analysis) string {
 	return text + "."
 }
 
-// leading returns the candidate of the headline: the best one, or the first with the verdict of the run.
-func leading(result *analysis.Analysis) *analysis.Candidate {
-	name := result.Best
-	if name == "" && len(result.BestOf) > 0 {
-		name = result.BestOf[0]
-	}
-	i := slices.IndexFunc(result.Candidates, func(c analysis.Candidate) bool {
-		return name != "" && c.Name == name || name == "" && c.Verdict == result.Verdict
-	})
-	if i < 0 {
-		return nil
-	}
-	return &result.Candidates[i]
-}
-
 // Sentence formats the verdict on one candidate, without a full stop.
 func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string) string {
 	i := slices.IndexFunc(result.Candidates, func(c analysis.Candidate) bool { return c.Name == name })
@@ -71,13 +59,13 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string
 	case gate == nil:
 		return name + ": " + candidate.Reason
 	case candidate.Verdict == experiment.VerdictGo:
-		return name + " " + measured(exp, gate) + sameAnswers(exp, result, name)
+		return name + " " + measured(exp, gate) + askedFor(exp, gate) + sameAnswers(exp, result, name)
 	case candidate.Verdict == experiment.VerdictNoGo:
-		return name + " " + measured(exp, gate) + ", where " + analysis.Asked(exp, gate.Condition()) + " was asked for" + others(result, gate)
+		return name + " " + measured(exp, gate) + askedFor(exp, gate) + others(result, gate)
 	case candidate.Verdict == experiment.VerdictInconclusive:
 		text := undecided + fmt.Sprintf("%s has %s: it %s", name, analysis.Asked(exp, gate.Condition()), measured(exp, gate))
 		if gate.MoreBlocks != nil {
-			text += fmt.Sprintf("; about %d more blocks may decide", *gate.MoreBlocks)
+			text += "; " + moreBlocks(result, *gate.MoreBlocks) + " may decide"
 		}
 		return text
 	default:
@@ -85,46 +73,38 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string
 	}
 }
 
+// askedFor follows a measurement in words.
+func askedFor(exp *experiment.Experiment, gate *analysis.GateResult) string {
+	return ", where " + analysis.Asked(exp, gate.Condition()) + " was asked for"
+}
+
 // Why returns the reason for the verdict on a candidate, if its sentence lacks it.
 func Why(exp *experiment.Experiment, result *analysis.Analysis, candidate *analysis.Candidate) string {
+	gate := decidingOf(result, candidate)
 	decided := candidate.Verdict == experiment.VerdictNoGo || candidate.Verdict == experiment.VerdictInconclusive
-	if decided && decidingOf(result, candidate) != nil || Sentence(exp, result, candidate.Name) == candidate.Name+": "+candidate.Reason {
+	if decided && gate != nil && gate.Outcome == candidate.Verdict ||
+		Sentence(exp, result, candidate.Name) == candidate.Name+": "+candidate.Reason {
 		return ""
 	}
 	return candidate.Reason
 }
 
-// Deciding returns the gate that determines the verdict: for Go the gain of a candidate, otherwise the failing gate. It is nil if no such
-// gate has an interval.
+// Deciding returns the gate that the verdict rests on, if it compares a figure; nil otherwise.
 func Deciding(exp *experiment.Experiment, result *analysis.Analysis) *analysis.GateResult {
-	if lead := leading(result); lead != nil && exp.Plan.Search == nil {
+	if lead := result.Leading(); lead != nil && exp.Plan.Search == nil {
 		return decidingOf(result, lead)
 	}
 	return nil
 }
 
+// decidingOf returns the gate of a candidate's headline. The reason for a verdict on failed trials has their first cause, which a sentence
+// about their share would lack.
 func decidingOf(result *analysis.Analysis, candidate *analysis.Candidate) *analysis.GateResult {
-	var first *analysis.GateResult
-	for i := range result.Gates {
-		gate := &result.Gates[i]
-		if gate.Candidate != candidate.Name || gate.Severity != experiment.Blocking || gate.Outcome != candidate.Verdict {
-			continue
-		}
-		if !gate.Op.Timed() {
-			if candidate.Verdict == experiment.VerdictNoGo && first == nil && gate.Op == experiment.ParityEqual {
-				return nil // Different outputs precede all estimates.
-			}
-			continue
-		}
-		if gate.Estimate == nil || gate.Estimate.Low == nil || gate.Estimate.High == nil {
-			continue
-		}
-		if gate.Op.Relative() {
-			return gate
-		}
-		first = cmp.Or(first, gate)
+	gate := result.GateOf(candidate.Headline)
+	if gate == nil || !gate.Op.Timed() || gate.Estimate == nil || gate.Estimate.Low == nil || gate.Estimate.High == nil {
+		return nil
 	}
-	return first
+	return gate
 }
 
 // others counts further gates with the same outcome.
@@ -171,8 +151,7 @@ func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
 	baseline := cmp.Or(analysis.Baseline(exp), "the baseline")
 	predicate := predicateOf(metric, gate.Statistic)
 	if *e.Low <= 1 && *e.High >= 1 {
-		return fmt.Sprintf("does not differ from %s beyond doubt%s: %s of its %s (%s)", baseline, at, analysis.Describe(e),
-			analysis.StatisticName(gate.Metric, gate.Statistic), confidence)
+		return predicate.between(*e.Low, *e.High, baseline) + at + " (" + confidence + ")"
 	}
 	ratio, least := e.Value, *e.Low
 	if ratio < 1 {
@@ -222,6 +201,17 @@ func (p predicate) compare(ratio float64, baseline string) string {
 		return fmt.Sprintf("%s %s %% %s %s than %s", p.verb, quantity.Rough(100*(1-ratio), false), p.fewer, p.noun, baseline)
 	default:
 		return fmt.Sprintf("%s %s %% more %s than %s", p.verb, quantity.Rough(100*(ratio-1), false), p.noun, baseline)
+	}
+}
+
+// between formats an interval that contains 1.
+func (p predicate) between(low, high float64, baseline string) string {
+	less, more := quantity.Rough(100*(1-low), false), quantity.Rough(100*(high-1), false)
+	switch {
+	case p.inverse:
+		return fmt.Sprintf("takes between %s %% less and %s %% more time than %s (%s)", less, more, baseline, p.noun)
+	default:
+		return fmt.Sprintf("%s between %s %% %s and %s %% more %s than %s", p.verb, less, p.fewer, more, p.noun, baseline)
 	}
 }
 

@@ -42,6 +42,7 @@ func TestSentence_OfVerdict(t *testing.T) {
 		if verdict == experiment.VerdictGo {
 			out.Best = "fused"
 		}
+		out.Candidates[0].Headline = analysis.HeadlineOf(exp, analysis.Deciding("fused", verdict, gates))
 		return out
 	}
 	parity := analysis.GateResult{Gate: "same", Candidate: "fused", Op: experiment.ParityEqual, Severity: experiment.Blocking,
@@ -58,19 +59,23 @@ func TestSentence_OfVerdict(t *testing.T) {
 	}{
 		"many more, with the same answers": {
 			of(experiment.VerdictGo, parity, at8),
-			"fused handles 9.9 times as many queries per second as loop at batchSize=8 (at least 8.6 times, 99.5 % confidence), with the same answers.",
+			"fused handles 9.9 times as many queries per second as loop at batchSize=8 (at least 8.6 times, 99.5 % confidence), " +
+				"where throughput at least 1.500x of loop was asked for, with the same answers.",
 		},
 		"a few more": {
 			of(experiment.VerdictGo, gate("throughput", "value", experiment.RatioAtLeast, experiment.VerdictGo, ratio(1.053, 1.0412, 1.066))),
-			"fused handles 5.3 % more queries per second than loop (at least 4.1 %, 99.5 % confidence).",
+			"fused handles 5.3 % more queries per second than loop (at least 4.1 %, 99.5 % confidence), " +
+				"where throughput at least 1.500x of loop was asked for.",
 		},
 		"a fraction of the time": {
 			of(experiment.VerdictGo, gate("latency", "p95", experiment.RatioAtMost, experiment.VerdictGo, ratio(0.4, 0.38, 0.42))),
-			"fused is 2.5 times as fast as loop (latency p95) (at least 2.3 times, 99.5 % confidence).",
+			"fused is 2.5 times as fast as loop (latency p95) (at least 2.3 times, 99.5 % confidence), " +
+				"where latency p95 at most 1.500x of loop was asked for.",
 		},
 		"a little less time": {
 			of(experiment.VerdictGo, gate("latency", "median", experiment.RatioAtMost, experiment.VerdictGo, ratio(0.969, 0.964, 0.974))),
-			"fused takes 3.1 % less time than loop (latency median) (at least 2.6 %, 99.5 % confidence).",
+			"fused takes 3.1 % less time than loop (latency median) (at least 2.6 %, 99.5 % confidence), " +
+				"where latency median at most 1.500x of loop was asked for.",
 		},
 		"longer, and that is no Go": {
 			of(experiment.VerdictNoGo, gate("latency", "median", experiment.RatioAtMost, experiment.VerdictNoGo, ratio(1.9, 1.83, 2.1))),
@@ -78,7 +83,7 @@ func TestSentence_OfVerdict(t *testing.T) {
 		},
 		"fewer, and another gate with it": {
 			of(experiment.VerdictNoGo, gate("throughput", "value", experiment.RatioAtLeast, experiment.VerdictNoGo, ratio(0.74, 0.717, 0.761)),
-				wrong),
+				gate("bandwidth", "value", experiment.RatioAtLeast, experiment.VerdictNoGo, ratio(0.74, 0.717, 0.761))),
 			"fused handles 26 % fewer queries per second than loop (at least 23 %, 99.5 % confidence), where throughput at least 1.500x of loop " +
 				"was asked for " +
 				"(and 1 more gate is NoGo).",
@@ -89,16 +94,29 @@ func TestSentence_OfVerdict(t *testing.T) {
 		},
 		"less of something else": {
 			of(experiment.VerdictGo, gate("memory", "value", experiment.RatioAtMost, experiment.VerdictGo, ratio(0.5, 0.48, 0.52))),
-			"fused has 50 % less memory than loop (at least 48 %, 99.5 % confidence).",
+			"fused has 50 % less memory than loop (at least 48 %, 99.5 % confidence), where memory at most 1.500x of loop was asked for.",
 		},
 		"bytes per second are no things to count": {
 			of(experiment.VerdictGo, gate("bandwidth", "value", experiment.RatioAtLeast, experiment.VerdictGo, ratio(2, 1.9, 2.1))),
-			"fused has 2.0 times the bandwidth of loop (at least 1.9 times, 99.5 % confidence).",
+			"fused has 2.0 times the bandwidth of loop (at least 1.9 times, 99.5 % confidence), " +
+				"where bandwidth at least 1.500x of loop was asked for.",
 		},
 		"a level": {
 			of(experiment.VerdictGo, gate("latency", "median", experiment.AtMost, experiment.VerdictGo,
 				&analysis.Estimate{Value: 0.0016, Unit: "s", Low: ptr.To(0.0015), High: ptr.To(0.0017)})),
-			"fused has latency median 1.600 ms [1.500, 1.700] (99.5 % confidence).",
+			"fused has latency median 1.600 ms [1.500, 1.700] (99.5 % confidence), where latency median at most 1.500 s was asked for.",
+		},
+		"undecided on both sides of no change": {
+			of(experiment.VerdictInconclusive, gate("throughput", "value", experiment.RatioAtLeast, experiment.VerdictInconclusive,
+				ratio(1.01, 0.96, 1.07))),
+			"It is not decided whether fused has throughput at least 1.500x of loop: it handles between 4.0 % fewer and 7.0 % more queries per " +
+				"second than loop (99.5 % confidence).",
+		},
+		"undecided, with more memory or less": {
+			of(experiment.VerdictInconclusive, gate("memory", "value", experiment.RatioAtMost, experiment.VerdictInconclusive,
+				ratio(1.01, 0.96, 1.07))),
+			"It is not decided whether fused has memory at most 1.500x of loop: it has between 4.0 % less and 7.0 % more memory than loop (99.5 % " +
+				"confidence).",
 		},
 		"undecided": {
 			of(experiment.VerdictInconclusive, undecided),
@@ -107,12 +125,15 @@ func TestSentence_OfVerdict(t *testing.T) {
 		},
 		"no difference beyond doubt": {
 			of(experiment.VerdictGo, gate("latency", "median", experiment.RatioAtMost, experiment.VerdictGo, ratio(1.002, 0.99, 1.01))),
-			"fused does not differ from loop beyond doubt: 1.002x [0.9900, 1.010] of its latency median (99.5 % confidence).",
+			"fused takes between 1.0 % less and 1.0 % more time than loop (latency median) (99.5 % confidence), " +
+				"where latency median at most 1.500x of loop was asked for.",
 		},
 		"undecided, and by no interval": {of(experiment.VerdictInconclusive), "fused: why."},
 		"nothing is left":               {of(experiment.VerdictInvalid), "fused: why."},
-		"no gate":                       {&analysis.Analysis{}, "No blocking gate decides this run: it has results and no verdict."},
-		"no candidate at all":           {&analysis.Analysis{Verdict: experiment.VerdictInvalid}, "The run has no candidate to judge."},
+		"a broken setup": {&analysis.Analysis{Verdict: experiment.VerdictInvalid, SetupBroken: "no trial completed"},
+			"The experiment measures nothing: no trial completed."},
+		"no gate":             {&analysis.Analysis{}, "No blocking gate decides this run: it has results and no verdict."},
+		"no candidate at all": {&analysis.Analysis{Verdict: experiment.VerdictInvalid}, "The run has no candidate to judge."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Headline(exp, tc.result); got != tc.want {
@@ -125,12 +146,12 @@ func TestSentence_OfVerdict(t *testing.T) {
 func TestSentence_SeveralCandidatesAndSearches(t *testing.T) {
 	exp, result := simulated(t, nil, nil)
 	if got := Headline(exp, result); !strings.HasPrefix(got,
-		"fused-m4r handles 6.5 times as many queries per second as loop at batchSize=8,pendingDelta=0 (at least 6.4 times, 99.5 % ") {
+		"fused-m4r takes between 3.8 % less and 3.1 % more time than loop (latency p95) at batchSize=1,pendingDelta=1 (99.5 % ") {
 		t.Error(got)
 	}
 	result.Best, result.BestOf = "", []string{"fused-m4r", "fused-naive"}
 	if got := Headline(exp, result); !strings.HasPrefix(got,
-		"The blocks do not decide whether fused-m4r or fused-naive is best: fused-m4r handles") {
+		"The blocks do not decide whether fused-m4r or fused-naive is best: fused-m4r takes between") {
 		t.Error(got)
 	}
 	result.Verdict, result.BestOf = experiment.VerdictNoGo, nil

@@ -21,7 +21,7 @@ const SeriesNote = "Autocorrelation is the correlation of successive blocks, nea
 func Series(result *analysis.Analysis) (says string, table Table) {
 	table.Header = []string{"gate", "candidate", "point", "blocks", "autocorrelation", "skewness", "slow spread", "clock step",
 		"the interval is"}
-	widened := 0
+	widened, intervals := 0, 0
 	for _, gate := range result.Gates {
 		if !gate.Op.Timed() {
 			continue
@@ -49,6 +49,9 @@ func Series(result *analysis.Analysis) (says string, table Table) {
 				why = append(why, "the clock resolution is low")
 			}
 		}
+		if gate.Estimate != nil && gate.Estimate.Low != nil {
+			intervals++
+		}
 		how := "from the spread of blocks"
 		switch {
 		case gate.Estimate == nil || gate.Estimate.Low == nil:
@@ -66,12 +69,15 @@ func Series(result *analysis.Analysis) (says string, table Table) {
 	if table.Rows == nil {
 		return "", table
 	}
+	if intervals == 0 {
+		return "No gate on a figure has an interval.", table
+	}
 	if widened == 0 {
 		return "No interval was widened. There is no evidence of dependent or skewed blocks, " +
 			"or of insufficient clock resolution.", table
 	}
 	return fmt.Sprintf("%d of %d intervals were widened because of dependent or skewed blocks or the clock resolution.",
-		widened, len(table.Rows)), table
+		widened, intervals), table
 }
 
 func signed(value *float64) string {

@@ -42,7 +42,7 @@ func TestReport_GatesShowDetectableEffect(t *testing.T) {
 			gate(func(g *analysis.GateResult) { g.Series, g.Statistic = nil, experiment.StatisticP95 }), "gain|new||10|||||drawn from whole blocks",
 			"No interval",
 		},
-		"no interval":         {gate(func(g *analysis.GateResult) { g.Series, g.Estimate = nil, nil }), "gain|new|||||||not there", "No interval"},
+		"no interval":         {gate(func(g *analysis.GateResult) { g.Series, g.Estimate = nil, nil }), "gain|new|||||||not there", "No gate on a figure has an interval"},
 		"outputs have none":   {gate(func(g *analysis.GateResult) { g.Op = experiment.ParityEqual }), "", ""},
 		"completing has none": {gate(func(g *analysis.GateResult) { g.Op = experiment.Completes }), "", ""},
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -75,12 +76,11 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 	if len(analyzed.Candidates) != 1 || exp.Plan.Search != nil {
 		line("%s", Headline(exp, analyzed))
 	}
+	if cause := cmp.Or(analyzed.SetupBroken, Cause(analyzed)); cause != "" {
+		line("cause: %s", cause)
+	}
 	if exp.Plan.Search == nil {
-		text := "verdict: " + verdictName(analyzed.Verdict)
-		if best := analyzed.BestText(); best != "" {
-			text += ", best: " + best
-		}
-		line("%s", text)
+		line("%s", verdictLine(analyzed))
 	}
 	text := out.String()
 	if colour {
@@ -88,6 +88,46 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+func verdictLine(analyzed *analysis.Analysis) string {
+	text := "verdict: " + verdictName(analyzed.Verdict)
+	if best := analyzed.BestText(); best != "" {
+		text += ", best: " + best
+	}
+	return text
+}
+
+// briefWarnings limits the warnings beside an answer.
+const briefWarnings = 2
+
+// Brief returns the lines beside the answer of a comparison, at most six: the first warnings, the number of trials and the verdict. The
+// report has the rest.
+func Brief(exp *experiment.Experiment, analyzed *analysis.Analysis) []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, Printable(fmt.Sprintf(format, args...))) }
+	all := Warnings(exp, analyzed)
+	for _, warning := range all[:min(briefWarnings, len(all))] {
+		add("warning: %s", warning.Text)
+	}
+	if more := len(all) - briefWarnings; more > 0 {
+		add("warnings in the report: %d more", more)
+	}
+	if cause := cmp.Or(analyzed.SetupBroken, Cause(analyzed)); cause != "" {
+		add("cause: %s", cause)
+	}
+	add("%s", Trials(analyzed))
+	add("%s", verdictLine(analyzed))
+	return out
+}
+
+// Cause returns the first cause of lost trials in one sentence without a full stop; "" without one, or where the headline has it. It quotes
+// programs.
+func Cause(result *analysis.Analysis) string {
+	if result.SetupBroken != "" {
+		return ""
+	}
+	return result.Cause.Sentence()
 }
 
 // Trials formats the numbers of trials by outcome.

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -116,7 +117,8 @@ func Judged(status *assayv1alpha1.BenchmarkRunStatus, result *analysis.Analysis)
 	status.Phase = row.Phase
 	if row.Phase == assayv1alpha1.PhaseFailed {
 		c.set(assayv1alpha1.ConditionFailed, true, row.Reason, result.SetupBroken)
-		return
+	} else {
+		c.set(assayv1alpha1.ConditionComplete, true, row.Reason, "verdict "+string(cmp.Or(result.Verdict, "none"))+": "+result.Explanation())
 	}
-	c.set(assayv1alpha1.ConditionComplete, true, row.Reason, "verdict "+string(result.Verdict))
+	setReason(status, result, "")
 }

@@ -79,9 +79,10 @@ func everything() *analysis.Analysis {
 	gate := analysis.GateResult{Gate: "gain", Candidate: "fast", Point: "batch=8", Metric: "latency", Op: experiment.AtMost,
 		Bound: ptr.To(0.02), Severity: experiment.Blocking, Outcome: experiment.VerdictGo, Estimate: estimate(),
 		MinimumDetectableEffect: ptr.To(0.01), Message: "m"}
+	headline := func() *analysis.Headline { return analysis.HeadlineOf(nil, &gate) }
 	return &analysis.Analysis{
-		Schema: analysis.Schema, Verdict: experiment.VerdictGo, Best: "fast", BestOf: []string{"fast"},
-		Candidates: []analysis.Candidate{{Name: "fast", Verdict: experiment.VerdictGo, Gain: estimate(), Reason: "r"},
+		Schema: analysis.Schema, Verdict: experiment.VerdictGo, Headline: headline(), Best: "fast", BestOf: []string{"fast"},
+		Candidates: []analysis.Candidate{{Name: "fast", Verdict: experiment.VerdictGo, Headline: headline(), Reason: "r"},
 			{Name: "slow", Verdict: experiment.VerdictNoGo, Reason: "r"}},
 		Gates: []analysis.GateResult{gate, gate}, Warnings: []string{"w"}, Trials: analysis.Trials{Planned: 9, Used: 7, Failed: 1, Invalid: 1},
 		Search: []analysis.SearchResult{{Arm: "fast", FeasibleMax: "8", InfeasibleMin: "9", FirstBreach: "9", BindingConstraint: "c",

@@ -19,6 +19,7 @@ const (
 	maxText      = 512
 	maxShortText = 64
 	maxBest      = 256
+	maxGain      = 256
 	maxNumber    = 32
 	maxExpected  = 256
 )
@@ -26,7 +27,7 @@ const (
 // Results copies an analysis into a status, also for a run outside of a cluster. The ledger has the complete analysis.
 func Results(out *assayv1alpha1.BenchmarkRunStatus, exp *experiment.Experiment, result *analysis.Analysis, report string) {
 	out.Verdict, out.Best, out.Report = assayv1alpha1.Verdict(result.Verdict), record.Truncate(result.BestText(), maxBest), report
-	out.Candidates, out.Gain = candidates(result)
+	out.Candidates, out.Gain = candidates(result), gain(result.Headline)
 	out.Gates = gates(exp, result.Gates)
 	out.Search = searchAnswers(result.Search)
 	out.Expected = ""
@@ -42,21 +43,21 @@ func Results(out *assayv1alpha1.BenchmarkRunStatus, exp *experiment.Experiment, 
 	out.Trials.Done = max(out.Trials.Done-out.Trials.Failed-out.Trials.Invalid, int32(result.Trials.Used))
 }
 
-func candidates(result *analysis.Analysis) (out []assayv1alpha1.CandidateStatus, gain string) {
+func candidates(result *analysis.Analysis) (out []assayv1alpha1.CandidateStatus) {
 	for _, c := range result.Candidates {
-		status := assayv1alpha1.CandidateStatus{Name: c.Name, Verdict: assayv1alpha1.Verdict(c.Verdict)}
-		if c.Gain != nil {
-			status.Gain = record.Truncate(analysis.Describe(c.Gain), maxShortText)
-		}
-		if gain == "" || c.Name == result.Best || len(result.BestOf) > 0 && c.Name == result.BestOf[0] {
-			gain = status.Gain
-		}
 		// Without gates there is no verdict, and a candidate's is required.
-		if status.Verdict != "" {
-			out = append(out, status)
+		if c.Verdict != "" {
+			out = append(out, assayv1alpha1.CandidateStatus{Name: c.Name, Verdict: assayv1alpha1.Verdict(c.Verdict), Gain: gain(c.Headline)})
 		}
 	}
-	return out, gain
+	return out
+}
+
+func gain(headline *analysis.Headline) string {
+	if headline == nil {
+		return ""
+	}
+	return record.Truncate(headline.Text, maxGain)
 }
 
 // gates lists the gates in the order in which they matter: blocking before advisory, and of each those that prevent Go first.

@@ -51,6 +51,7 @@ func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 	}
 	setWaits(&out, o.Decision, now)
 	setConditions(&out, &o, now)
+	setReason(&out, o.World.Analysis, o.World.Ledger.Failing)
 	if o.Decision.Ending != nil && !o.failed() {
 		out.CompletionTime = ptr.To(metav1.NewTime(now))
 		out.Remaining, out.Expected, out.Queue, out.Grace = nil, "", nil, nil
@@ -106,7 +107,11 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 	if out.StartTime == nil {
 		out.StartTime = ptr.To(metav1.NewTime(cmp.Or(plan.Started(o.World.Observed), now)))
 	}
-	progress := fmt.Sprintf("%d/%d", state.Done, trials)
+	ran := state.Measured
+	if result := o.World.Analysis; result != nil && state.Analysed {
+		ran = min(ran, result.Ran)
+	}
+	progress := fmt.Sprintf("%d/%d", ran, state.Measurable)
 	if progress != out.Progress || out.Remaining == nil {
 		out.Remaining = remaining(o.World, now)
 	}

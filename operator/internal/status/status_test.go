@@ -30,7 +30,7 @@ func testWorld() *observe.World {
 		LedgerURL: "s3://assay/runs/lab/scan/u",
 		Observed: plan.Observed{
 			Run:    &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u", Generation: 3}},
-			Ledger: plan.LedgerState{Experiment: &experiment.Experiment{Digest: "sha256:0"}, Newest: wave, Trials: 40},
+			Ledger: plan.LedgerState{Experiment: &experiment.Experiment{Digest: "sha256:0"}, Newest: wave, Trials: 40, Measurable: 40},
 			Wave:   &plan.Execution{Name: "scan-w000", CreatedAt: began, Seen: true},
 		},
 	}
@@ -64,11 +64,11 @@ func TestStatus(t *testing.T) {
 			func(*Outcome) {}, "Running 0/40 Accepted LedgerReady Progressing !Suspended(NotSuspended)",
 		},
 		"half of the blocks took ten minutes, so the other half will": {
-			func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 20, 2 },
+			func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.Measured, o.World.Ledger.DoneBlocks = 20, 20, 2 },
 			"Running 20/40 10m0s Accepted LedgerReady Progressing !Suspended(NotSuspended)",
 		},
 		"all blocks are there": {
-			func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 40, 4 },
+			func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.Measured, o.World.Ledger.DoneBlocks = 40, 40, 4 },
 			"Analyzing 40/40 0s Accepted LedgerReady Progressing !Suspended(NotSuspended)",
 		},
 		"the experiment has just been accepted": {
@@ -129,7 +129,7 @@ func TestStatus(t *testing.T) {
 		},
 		"the end, with an analysis": {
 			func(o *Outcome) {
-				o.World.Ledger.Done, o.World.Ledger.DoneBlocks, o.World.Ledger.Analysed = 40, 4, true
+				o.World.Ledger.Done, o.World.Ledger.Measured, o.World.Ledger.DoneBlocks, o.World.Ledger.Analysed = 40, 40, 4, true
 				o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonFinished,
 					Ending: &plan.Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached}}
 			},
@@ -137,7 +137,7 @@ func TestStatus(t *testing.T) {
 		},
 		"the end, with a broken setup": {
 			func(o *Outcome) {
-				o.World.Ledger.Done, o.World.Ledger.DoneBlocks, o.World.Ledger.Analysed = 40, 4, true
+				o.World.Ledger.Done, o.World.Ledger.Measured, o.World.Ledger.DoneBlocks, o.World.Ledger.Analysed = 40, 40, 4, true
 				o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonFinished,
 					Ending: &plan.Ending{Analysed: true, Reason: assayv1alpha1.ReasonSetupBroken}}
 			},
@@ -178,7 +178,9 @@ func TestResults(t *testing.T) {
 	}
 	world.Analysis = &analysis.Analysis{
 		Verdict: experiment.VerdictGo, Best: "fused",
-		Candidates: []analysis.Candidate{{Name: "naive", Verdict: experiment.VerdictNoGo, Gain: ratio(0.7)}, {Name: "fused", Verdict: experiment.VerdictGo, Gain: ratio(13)}},
+		Headline: &analysis.Headline{Text: "13.00x [11.70, 14.30] (99.5 %), gain of fused"},
+		Candidates: []analysis.Candidate{{Name: "naive", Verdict: experiment.VerdictNoGo, Headline: &analysis.Headline{Text: "0.7x"}},
+			{Name: "fused", Verdict: experiment.VerdictGo}},
 		Gates: []analysis.GateResult{
 			{Gate: "slo", Candidate: "fused", Severity: experiment.Advisory, Outcome: experiment.VerdictNoGo},
 			{Gate: "gain", Candidate: "fused", Op: experiment.RatioAtLeast, Bound: ptr.To(1.5), Severity: experiment.Blocking, Outcome: experiment.VerdictGo, Estimate: ratio(13), MinimumDetectableEffect: ptr.To(0.0123)},
@@ -187,7 +189,11 @@ func TestResults(t *testing.T) {
 		Trials: analysis.Trials{Planned: 40, Used: 36, Failed: 3, Invalid: 1},
 	}
 	got := Compute(Outcome{World: world, Decision: running}, began)
-	if got.Gain != "13.00x [11.70, 14.30]" || got.Best != "fused" || got.Report != world.ReportURL || got.Verdict != assayv1alpha1.VerdictGo {
+	if naive, fused := got.Candidates[0], got.Candidates[1]; naive.Gain != "0.7x" || fused.Gain != "" {
+		t.Errorf("candidates %+v", got.Candidates)
+	}
+	if got.Gain != "13.00x [11.70, 14.30] (99.5 %), gain of fused" || got.Best != "fused" ||
+		got.Report != world.ReportURL || got.Verdict != assayv1alpha1.VerdictGo {
 		t.Errorf("gain %q, best %s, report %s, verdict %s", got.Gain, got.Best, got.Report, got.Verdict)
 	}
 	if want := (assayv1alpha1.TrialCounts{Planned: 40, Done: 36, Failed: 3, Invalid: 1}); got.Trials != want {
@@ -232,7 +238,7 @@ func TestStatus_AnswersOfASearch(t *testing.T) {
 
 func TestStatus_FailedTrialsOfEarlierWavesAreCounted(t *testing.T) {
 	world := testWorld()
-	world.Ledger.Done = 25
+	world.Ledger.Done, world.Ledger.Measured = 25, 25
 	world.Analysis = &analysis.Analysis{Wave: 0, Trials: analysis.Trials{Planned: 20, Used: 17, Failed: 2, Invalid: 1}}
 	first := Compute(Outcome{World: world, Decision: running}, began)
 	if want := (assayv1alpha1.TrialCounts{Planned: 40, Done: 22, Failed: 2, Invalid: 1}); first.Trials != want || first.Progress != "25/40" {
@@ -257,7 +263,7 @@ func TestStatus_MaximumSizeFits(t *testing.T) {
 	}
 	for i := range 16 {
 		result.Candidates = append(result.Candidates,
-			analysis.Candidate{Name: fmt.Sprintf("c%d", i), Verdict: experiment.VerdictInvalid, Gain: &analysis.Estimate{Unit: long}})
+			analysis.Candidate{Name: fmt.Sprintf("c%d", i), Verdict: experiment.VerdictInvalid, Headline: &analysis.Headline{Text: long}})
 	}
 	for i := range 100 {
 		result.Search = append(result.Search, analysis.SearchResult{Arm: fmt.Sprintf("c%d", i), FeasibleMax: long, InfeasibleMin: long,

@@ -30,8 +30,8 @@ func then(t *testing.T, first, next func(o *Outcome)) (before, after assayv1alph
 }
 
 func TestStatus_FollowsTheSteps(t *testing.T) {
-	half := func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 20, 2 }
-	all := func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 40, 4 }
+	half := func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.Measured, o.World.Ledger.DoneBlocks = 20, 20, 2 }
+	all := func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.Measured, o.World.Ledger.DoneBlocks = 40, 40, 4 }
 	away := func(o *Outcome) {
 		o.World.Ledger = plan.LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable, Message: "no answer"}
 		o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonLedgerUnreachable}
@@ -58,7 +58,7 @@ func TestStatus_FollowsTheSteps(t *testing.T) {
 		before, after string
 	}{
 		"a block ends, and the others are expected to be as fast": {
-			half, func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 30, 3 },
+			half, func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.Measured, o.World.Ledger.DoneBlocks = 30, 30, 3 },
 			"Running 20/40, 10m0s left, wave 0 as scan-w000", "Running 30/40, 10m0s left, wave 0 as scan-w000",
 		},
 		"the last block ends": {
@@ -71,7 +71,10 @@ func TestStatus_FollowsTheSteps(t *testing.T) {
 			all, away, "Analyzing 40/40, 0s left, wave 0 as scan-w000", "Analyzing 40/40, 0s left, wave 0 as scan-w000",
 		},
 		"the workflow is collected while blocks are read": {
-			half, func(o *Outcome) { collected(o); o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 30, 3 },
+			half, func(o *Outcome) {
+				collected(o)
+				o.World.Ledger.Done, o.World.Ledger.Measured, o.World.Ledger.DoneBlocks = 30, 30, 3
+			},
 			"Running 20/40, 10m0s left, wave 0 as scan-w000", "Running 30/40, wave 0 as scan-w000",
 		},
 		"a further wave is planned and has not begun": {
@@ -138,34 +141,6 @@ func TestEvents_SuspendAndResume(t *testing.T) {
 			before, after := then(t, suspend(c.first), suspend(c.next))
 			if got := [2]string{told(&assayv1alpha1.BenchmarkRunStatus{}, &before), told(&before, &after)}; got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
-func TestStatus_GainIsThatOfTheBestPoint(t *testing.T) {
-	candidates := func(names ...string) (out []analysis.Candidate) {
-		for i, name := range names {
-			gain := &analysis.Estimate{Value: float64(i + 2), Ratio: true}
-			out = append(out, analysis.Candidate{Name: name, Verdict: experiment.VerdictGo, Gain: gain})
-		}
-		return out
-	}
-	for name, c := range map[string]struct {
-		best   string
-		bestOf []string
-		want   string
-	}{
-		"no candidate is the best: first":  {want: "2.000x"},
-		"the first is":                     {best: "a", want: "2.000x"},
-		"the second is":                    {best: "b", want: "3.000x"},
-		"several may be: the better one's": {bestOf: []string{"b", "a"}, want: "3.000x"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got assayv1alpha1.BenchmarkRunStatus
-			Results(&got, nil, &analysis.Analysis{Best: c.best, BestOf: c.bestOf, Candidates: candidates("a", "b", "c")}, "")
-			if !strings.HasPrefix(got.Gain, c.want) {
-				t.Errorf("gain %q, want %q", got.Gain, c.want)
 			}
 		})
 	}

@@ -97,7 +97,7 @@ func TestAdaptiveRun_AddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 	if len(waves) < 3 {
 		t.Fatalf("%d waves, want two or more that screen and one that confirms", len(waves))
 	}
-	planned, nodes := 0, map[record.Purpose]map[string]bool{record.Screen: {}, record.Confirm: {}}
+	planned, measured, nodes := 0, 0, map[record.Purpose]map[string]bool{record.Screen: {}, record.Confirm: {}}
 	for i, wave := range waves {
 		want := record.Screen
 		if i == len(waves)-1 {
@@ -107,7 +107,7 @@ func TestAdaptiveRun_AddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 			t.Errorf("wave %d is to %s, want %s", i, wave.Purpose, want)
 		}
 		for _, block := range wave.Blocks {
-			planned += block.Trials()
+			planned, measured = planned+block.Trials(), measured+len(block.Order)
 			nodes[wave.Purpose][block.Lease.Node] = true
 		}
 	}
@@ -120,7 +120,7 @@ func TestAdaptiveRun_AddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 		status.Execution != executor.Name("scan", len(waves)-1) {
 		t.Errorf("verdict %s, best %s, wave %d, workflow %s", status.Verdict, status.Best, *status.Wave, status.Execution)
 	}
-	if want := fmt.Sprintf("%d/%d", planned, planned); status.Progress != want || status.Trials.Planned != int32(planned) {
+	if want := fmt.Sprintf("%d/%d", measured, measured); status.Progress != want || status.Trials.Planned != int32(planned) {
 		t.Errorf("progress %s, trials %+v, want %s", status.Progress, status.Trials, want)
 	}
 	for i := range waves {

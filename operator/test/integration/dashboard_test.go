@@ -59,7 +59,7 @@ func TestDashboard_EveryRunHasOne(t *testing.T) {
 	w.runBlocks(0, 2)
 	w.argoSays("scan-w000", "Running", "2/5")
 	w.until("half of the trials are counted", func() error {
-		if progress := w.get().Status.Progress; progress != "96/192" {
+		if progress := w.get().Status.Progress; progress != "72/144" {
 			return fmt.Errorf("progress %s", progress)
 		}
 		return nil

@@ -53,7 +53,7 @@ func TestRun_ReachesVerdict(t *testing.T) {
 	w.argoSays("scan-w000", "Running", "1/5")
 	w.until("a quarter of the trials is done and the rest is estimated", func() error {
 		got := w.get().Status
-		if got.Progress != "48/192" || got.Remaining == nil || got.Phase != assayv1alpha1.PhaseRunning {
+		if got.Progress != "36/144" || got.Remaining == nil || got.Phase != assayv1alpha1.PhaseRunning {
 			return fmt.Errorf("progress %s, remaining %v, phase %s", got.Progress, got.Remaining, got.Phase)
 		}
 		return nil
@@ -105,7 +105,7 @@ func TestRun_ContinuesAfterOperatorIsReplaced(t *testing.T) {
 	w.operator.start()
 
 	w.until("the new operator has counted the trials", func() error {
-		if progress := w.get().Status.Progress; progress != "192/192" {
+		if progress := w.get().Status.Progress; progress != "144/144" {
 			return fmt.Errorf("progress %s", progress)
 		}
 		return nil

@@ -46,6 +46,9 @@ func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *a
 	if out.BestOf = judged.Best; len(judged.Best) == 1 {
 		out.Best, out.BestOf = judged.Best[0], nil
 	}
+	out.Headline = analysis.RunHeadline(exp, out)
+	out.Ran = chosen.RanTrials()
+	out.Cause = chosen.FirstLoss(exp, out.Verdict == experiment.VerdictInvalid)
 	out.Shorten()
 	return out
 }

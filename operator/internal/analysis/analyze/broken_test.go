@@ -92,7 +92,7 @@ func TestEvidence_BrokenSetupHasVerdictWithoutGates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := spoiled(t, crash, map[string]float64{"old": 1, "new": 1}, edit)
-			if got.Verdict != experiment.VerdictInvalid || !strings.Contains(got.SetupBroken, ": it says why)") {
+			if got.Verdict != experiment.VerdictInvalid || !strings.Contains(got.SetupBroken, `: "it says why")`) {
 				t.Errorf("%s: %q", got.Verdict, got.SetupBroken)
 			}
 		})

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -77,6 +78,7 @@ func judgeShare(c *selection.Completion, bound float64, result *analysis.GateRes
 	result.Estimate = &analysis.Estimate{
 		Value: stats.Round(share), Unit: "1", Low: stats.Finite(low), High: stats.Finite(high), Blocks: len(c.Blocks), Samples: c.Of,
 	}
+	result.Room = stats.Finite((share - bound) / math.Sqrt(bound*(1-bound)/float64(c.Of)))
 	text := fmt.Sprintf("%d of %d trials completed against at least %s", c.Done, c.Of, quantity.Digits(bound))
 	if c.First != nil {
 		text += fmt.Sprintf(": %s (first %s: %s)", c.Failures, c.First.Trial, c.Cause())

@@ -8,6 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
@@ -131,6 +132,7 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 	if !gate.Op.OfDifference() { // An effect is relative to the figure, and a difference may be 0.
 		result.MinimumDetectableEffect = found.MinimumDetectableEffect(d.GateConfidence)
 	}
+	result.Room = room(found, region)
 	side := decide(d.Exp, found, d.GateConfidence, result)
 	if found.Note != "" {
 		result.Message += "; " + found.Note
@@ -155,6 +157,19 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 	default:
 		return tails{1, 1}
 	}
+}
+
+// room returns the distance of the estimate from the nearest end of the region in standard errors, negative outside of the region. It is
+// nil without a spread of blocks.
+func room(found estimate.Inference, region experiment.Region) *float64 {
+	at, nearest := found.Scale(found.Value), math.Inf(1)
+	if end := region.Low; !math.IsInf(end, 0) {
+		nearest = min(nearest, at-found.Scale(end))
+	}
+	if end := region.High; !math.IsInf(end, 0) {
+		nearest = min(nearest, found.Scale(end)-at)
+	}
+	return stats.Finite(nearest / found.SE)
 }
 
 // judgeInfinite decides a gate on a count that is 0 for the baseline alone. There is no estimate of the ratio, which is on one side of any

@@ -3,6 +3,8 @@
 package judge
 
 import (
+	"slices"
+
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
@@ -70,6 +72,7 @@ func Decide(all *estimate.Data, parity *selection.Parity) Findings {
 			out.Screening = screened.gates
 		}
 	}
-	out.Gates, out.Controls, out.Candidates, out.Verdict = final.gates, final.controls, final.candidates, final.verdict
+	out.Gates, out.Controls, out.Candidates, out.Verdict = final.gates, final.controls, slices.Clone(final.candidates), final.verdict
+	headlines(exp, out.Candidates, out.Gates, parity)
 	return out
 }

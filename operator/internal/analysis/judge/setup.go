@@ -59,6 +59,7 @@ func (f *Findings) invalidate(why string) {
 	f.Candidates = slices.Clone(f.Candidates)
 	for i := range f.Candidates {
 		candidate, reason := &f.Candidates[i], "the setup is broken: "+why
+		candidate.Headline = nil
 		switch candidate.Verdict {
 		case "":
 		case experiment.VerdictInvalid:

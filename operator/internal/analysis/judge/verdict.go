@@ -17,8 +17,8 @@ func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, pa
 	out := []analysis.Candidate{}
 	for _, name := range exp.Candidates() {
 		candidate := analysis.Candidate{Name: name}
-		byOutcome := map[experiment.Verdict][]analysis.GateResult{}
-		blocking, hasGain := 0, false
+		byOutcome := map[experiment.Verdict]int{}
+		blocking := 0
 		for _, gate := range gates {
 			if gate.Candidate != name || gate.Severity != experiment.Blocking {
 				continue
@@ -29,10 +29,7 @@ func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, pa
 			if gate.Op != experiment.Completes || named(exp, gate.Gate, name) || general && named(exp, gate.Gate, "") {
 				blocking++
 			}
-			byOutcome[gate.Outcome] = append(byOutcome[gate.Outcome], gate)
-			if gate.Op.OfRatio() && !hasGain {
-				candidate.Gain, hasGain = gate.Estimate, true
-			}
+			byOutcome[gate.Outcome]++
 		}
 		switch {
 		case blocking == 0:
@@ -44,7 +41,7 @@ func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, pa
 		case parity.Wrong[name] != "":
 			candidate.Verdict, candidate.Reason = experiment.VerdictNoGo, parity.Wrong[name]
 		default:
-			candidate.Verdict, candidate.Reason = weakest(byOutcome, blocking)
+			candidate.Verdict, candidate.Reason = weakest(name, gates, byOutcome, blocking)
 		}
 		out = append(out, candidate)
 	}
@@ -67,17 +64,30 @@ func judgedByFigures(gates []analysis.GateResult) map[string]bool {
 	return out
 }
 
-// weakest returns the outcome that prevents Go, with the first gate of that outcome as the reason.
-func weakest(byOutcome map[experiment.Verdict][]analysis.GateResult, blocking int) (experiment.Verdict, string) {
+// weakest returns the outcome that prevents Go, with the deciding gate of that outcome as the reason.
+func weakest(candidate string, gates []analysis.GateResult, byOutcome map[experiment.Verdict]int, blocking int) (experiment.Verdict,
+	string) {
 	for _, verdict := range []experiment.Verdict{experiment.VerdictNoGo, experiment.VerdictInvalid, experiment.VerdictInconclusive} {
-		if gates := byOutcome[verdict]; len(gates) > 0 {
-			return verdict, gates[0].Title() + ": " + gates[0].Message + analysis.FurtherGates(len(gates)-1, verdict)
+		if n := byOutcome[verdict]; n > 0 {
+			gate := analysis.Deciding(candidate, verdict, gates)
+			return verdict, gate.Title() + ": " + gate.Message + analysis.FurtherGates(n-1, verdict)
 		}
 	}
 	if blocking == 1 {
 		return experiment.VerdictGo, "its blocking gate holds"
 	}
 	return experiment.VerdictGo, fmt.Sprintf("all %d blocking gates hold", blocking)
+}
+
+// headlines adds the figures of the deciding gates. Where outputs differ no figure decides, also if no gate compares them.
+func headlines(exp *experiment.Experiment, candidates []analysis.Candidate, gates []analysis.GateResult, parity *selection.Parity) {
+	for i := range candidates {
+		candidate := &candidates[i]
+		candidate.Headline = nil
+		if parity.Baseline == "" && parity.Wrong[candidate.Name] == "" {
+			candidate.Headline = analysis.HeadlineOf(exp, analysis.Deciding(candidate.Name, candidate.Verdict, gates))
+		}
+	}
 }
 
 // judgeRun returns Go if some candidate is Go, NoGo if all are, and otherwise the weakest verdict among them. It returns "" without a

@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"cmp"
 	"slices"
 
 	"assay.dev/assay/operator/internal/record"
@@ -96,12 +97,9 @@ func (c *Completion) NeverCompletes() bool {
 // lastingFailures are the failures of a trial that its program, its command or its output cause.
 var lastingFailures = []string{lostFailed, lostMalformed, lostUnusable}
 
-// Cause describes the first failure in the words of its attempt.
+// Cause describes the first failure in the words of its attempt, quoted because the program may choose them.
 func (c *Completion) Cause() string {
-	if c.First.Message != "" {
-		return record.Shorten(c.First.Message, longestCause)
-	}
-	return c.Why
+	return record.Quote(cmp.Or(c.First.Message, c.Why), longestCause)
 }
 
 // longestCause limits a program's error message.

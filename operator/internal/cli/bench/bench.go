@@ -163,7 +163,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, log.String())
 	}
-	err = here.PrintResult(result, form, sentences(here, result)+o.environment(), stdout)
+	err = here.PrintAnswer(result, form, sentences(here, result)+o.environment(), stdout)
 	if len(o.require) == 0 {
 		return err
 	}

@@ -38,6 +38,9 @@ func gateError(run *assayv1alpha1.BenchmarkRun, lenient bool) error {
 		detail += "; use more blocks, a quieter machine or a wider bound"
 	case assayv1alpha1.VerdictInvalid:
 		detail = cmp.Or(detail, ", because too few trials are valid")
+		if run.Status.Reason != "" {
+			detail = ": " + report.Printable(run.Status.Reason)
+		}
 		if cause := runs.BrokenSetup(run); cause != "" {
 			detail = ": " + assayv1alpha1.ReasonSetupBroken + ": " + report.Printable(cause)
 		}
@@ -151,7 +154,7 @@ func gateHere(ctx context.Context, flags *genericclioptions.ConfigFlags, file st
 func printAnswer(a *cli.GateAnswer, run *assayv1alpha1.BenchmarkRun, options *gateOptions, stdout io.Writer) error {
 	a.Title, a.Namespace, a.Name = cmp.Or(a.Title, run.Name), run.Namespace, run.Name
 	a.Verdict, a.Best, a.Gain, a.Gates = run.Status.Verdict, run.Status.Best, run.Status.Gain, run.Status.Gates
-	a.Warnings, a.Report = run.Status.Warnings, run.Status.Report
+	a.Cause, a.Warnings, a.Report = run.Status.Reason, run.Status.Warnings, run.Status.Report
 	verdict := gateError(run, options.lenient)
 	a.SetOutcome(verdict)
 	if done, err := cli.PrintStructured(stdout, options.form, a); done {

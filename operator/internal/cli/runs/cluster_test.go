@@ -39,10 +39,10 @@ func TestGet_EveryForm(t *testing.T) {
 		form       string
 		has, lacks []string
 	}{
-		"a table of the namespace":               {namespace: "default", form: "table", has: []string{"NAMESPACE", "one", "Go", "two", "Pending"}, lacks: []string{"three", "NOTE"}},
+		"a table of the namespace":               {namespace: "default", form: "table", has: []string{"NAMESPACE", "one", "Go", "two", "Pending"}, lacks: []string{"three", "WAVE"}},
 		"of all namespaces":                      {form: "table", has: []string{"one", "three", "team-a"}},
 		"a selection":                            {namespace: "default", selector: "team=storage", form: "table", has: []string{"two"}, lacks: []string{"one"}},
-		"wide shows the reason that a run waits": {namespace: "default", form: "wide", has: []string{"NOTE", "NoNodeMatches: no node has 64 CPUs"}},
+		"wide shows the reason that a run waits": {namespace: "default", form: "wide", has: []string{"REASON", "NoNodeMatches: no node has 64 CPUs"}},
 		"names for xargs":                        {namespace: "default", form: "name", has: []string{"benchmarkrun.assay.dev/one\nbenchmarkrun.assay.dev/two\n"}, lacks: []string{"NAME"}},
 		"JSON of the list":                       {namespace: "default", form: "json", has: []string{`"kind": "BenchmarkRunList"`, `"kind": "BenchmarkRun"`}},
 		"YAML of one":                            {names: []string{"one"}, namespace: "default", form: "yaml", has: []string{"kind: BenchmarkRun\n", "verdict: Go"}, lacks: []string{"BenchmarkRunList"}},

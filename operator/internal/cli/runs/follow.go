@@ -144,7 +144,7 @@ func (f *seriesRun) measure(ctx context.Context) error {
 		return err
 	}
 	if f.form == "text" {
-		if err := here.printFound(result, "", f.stdout); err != nil {
+		if err := here.printFound(result, f.stdout); err != nil {
 			return err
 		}
 	}

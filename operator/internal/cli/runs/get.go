@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/watch"
@@ -36,7 +35,8 @@ func NewGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get [NAME...]",
 		Short: "List runs with their verdicts, or show one",
-		Long: "List runs with their verdicts, or show one with its gates and warnings. NOTE is the reason that a run waits or failed.\n\n" +
+		Long: "List runs with their verdicts, or show one with its gates and warnings. REASON is the first cause: why a run waits or " +
+			"failed, or why its verdict is not Go.\n\n" +
 			"With --watch a line is printed on every change of a run until the command is interrupted; assay watch exits when the run ends.",
 		Example:           "  assay get\n  assay get my-run\n  assay get -A -l team=storage -o wide\n  assay get my-run -o json",
 		Args:              cobra.ArbitraryArgs,
@@ -191,9 +191,9 @@ func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, hea
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
-	titles := []string{"NAMESPACE", "NAME", "PHASE", "VERDICT", "BEST", "GAIN", "PROGRESS", "AGE"}
+	titles := []string{"NAMESPACE", "NAME", "PHASE", "VERDICT", "BEST", "GAIN", "PROGRESS", "AGE", "REASON"}
 	if form == "wide" {
-		titles = append(titles, "WAVE", "NODES", "REMAINING", "NOTE")
+		titles = append(titles, "WAVE", "NODES", "REMAINING")
 	}
 	if header {
 		line(titles...)
@@ -202,7 +202,7 @@ func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, hea
 		status := run.Status
 		cells := []string{
 			run.Namespace, run.Name, string(status.Phase), string(status.Verdict), status.Best, status.Gain, status.Progress,
-			duration.HumanDuration(now.Sub(run.CreationTimestamp.Time)),
+			duration.HumanDuration(now.Sub(run.CreationTimestamp.Time)), runReason(&run),
 		}
 		if form == "wide" {
 			cells = append(cells, wideColumns(&run)...)
@@ -225,13 +225,10 @@ func wideColumns(run *assayv1alpha1.BenchmarkRun) []string {
 	if run.Status.Remaining != nil && !progress.Ended(run) {
 		remaining = quantity.Seconds(run.Status.Remaining.Duration)
 	}
-	return []string{wave, strings.Join(nodes, ","), remaining, runNote(run)}
+	return []string{wave, strings.Join(nodes, ","), remaining}
 }
 
-// runNote returns the reason that a run failed or waits, or "".
-func runNote(run *assayv1alpha1.BenchmarkRun) string {
-	if failed := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed); failed != nil && failed.Status == "True" {
-		return failed.Reason + ": " + failed.Message
-	}
-	return progress.Waits(run)
+// runReason returns the first cause of a run's state, or "".
+func runReason(run *assayv1alpha1.BenchmarkRun) string {
+	return cmp.Or(run.Status.Reason, progress.Waits(run))
 }

@@ -79,7 +79,7 @@ func NewRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return local.PrintResult(result, form, "", cmd.OutOrStdout())
+				return local.PrintResult(result, form, cmd.OutOrStdout())
 			}
 			cluster, err := cli.Connect(connection)
 			if err != nil {
@@ -200,26 +200,41 @@ func PrepareLocal(question *RunFile, options LocalOptions, log io.Writer) (*Loca
 	}, nil
 }
 
-// PrintResult prints the analysis, with summary below the verdict, and the paths of report and ledger.
-func (r *LocalRun) PrintResult(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
+// PrintResult prints the analysis and the paths of report and ledger.
+func (r *LocalRun) PrintResult(result *analysis.Analysis, form string, stdout io.Writer) error {
 	done, err := cli.PrintStructured(stdout, form, result)
 	if !done {
-		err = r.printFound(result, summary, stdout)
+		err = r.printFound(result, stdout)
 	}
 	return err
 }
 
 // printFound prints the analysis for people.
-func (r *LocalRun) printFound(result *analysis.Analysis, summary string, stdout io.Writer) error {
+func (r *LocalRun) printFound(result *analysis.Analysis, stdout io.Writer) error {
 	fmt.Fprintln(stdout)
 	if err := report.Terminal(stdout, r.Experiment, result); err != nil {
 		return err
 	}
-	fmt.Fprint(stdout, summary)
 	if r.shortfall != "" {
 		fmt.Fprintf(stdout, "note: %s\n", r.shortfall)
 	}
 	_, err := fmt.Fprintf(stdout, "\nreport  %s\nledger  %s\n", r.ObjectPath(ledger.HTMLKey(result.Wave)), r.Executor.Folder)
+	return err
+}
+
+// PrintAnswer prints an answer with at most nine lines beside it, or the analysis in another form.
+func (r *LocalRun) PrintAnswer(result *analysis.Analysis, form, answer string, stdout io.Writer) error {
+	if done, err := cli.PrintStructured(stdout, form, result); done {
+		return err
+	}
+	fmt.Fprint(stdout, answer)
+	for _, line := range report.Brief(r.Experiment, result) {
+		fmt.Fprintln(stdout, line)
+	}
+	if r.shortfall != "" {
+		fmt.Fprintf(stdout, "note: %s\n", r.shortfall)
+	}
+	_, err := fmt.Fprintf(stdout, "report  %s\nledger  %s\n", r.ObjectPath(ledger.HTMLKey(result.Wave)), r.Executor.Folder)
 	return err
 }
 

@@ -82,7 +82,8 @@ var Groups = []Group{
 			"unfinished runs precede finished ones, newer ones first. A deleted run disappears.",
 		Bound: "runs shown times about 40",
 		Metrics: []Metric{
-			{Name: "assay_run_info", Type: Gauge, Labels: []string{"namespace", "run", "uid", "template", "phase", "verdict", "best", "fingerprint"},
+			{Name: "assay_run_info", Type: Gauge, Labels: []string{"namespace", "run", "uid", "template", "phase", "verdict", "best", "fingerprint",
+				"cause"},
 				Help: "1; the labels describe the run and its state"},
 			{Name: "assay_run_condition", Type: Gauge, Labels: []string{"namespace", "run", "condition", "reason"},
 				Help: "1 if the condition is True, else 0; reason is its reason", When: "the operator reconciled the run"},
@@ -256,6 +257,7 @@ var Labels = []Label{
 		"in the workload's report"},
 	{"verdict", "`Go`, `NoGo`, `Inconclusive`, `Invalid`, or `None` (no gates, or not judged). `Other` is an unknown value"},
 	{"best", "the Go candidate with the largest gain; empty without one"},
+	{"cause", "first 128 bytes of `status.reason`: why the run waits or failed, or why its verdict is not `Go`; empty without a reason"},
 	{"fingerprint", "first 12 hex digits of the sha256 of the hard keys of the environment, as JSON: runs with the same value are " +
 		"comparable; empty before the first analysis"},
 	{"point", "`name=value` of every sweep axis, joined by commas; empty without a sweep"},

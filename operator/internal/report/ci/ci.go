@@ -21,7 +21,9 @@ type Result struct {
 	Passed bool
 	// Sentence describes the verdict, or the reason for its absence.
 	Sentence string
-	// Gain is the best candidate's, for the badge.
+	// Cause is the first cause of lost trials, or "".
+	Cause string
+	// Gain is the deciding figure, for the badge.
 	Gain       string
 	Confidence float64
 	Gates      []Gate
@@ -45,12 +47,10 @@ type Gate struct {
 func From(title string, exp *experiment.Experiment, result *analysis.Analysis) *Result {
 	out := &Result{
 		Title: title, Verdict: result.Verdict, Passed: result.Verdict == experiment.VerdictGo, Sentence: report.Headline(exp, result),
-		Confidence: result.GateConfidence, Warnings: report.Warnings(exp, result), Trials: report.Trials(result),
+		Cause: report.Cause(result), Confidence: result.GateConfidence, Warnings: report.Warnings(exp, result), Trials: report.Trials(result),
 	}
-	for _, candidate := range result.Candidates {
-		if candidate.Name == result.Best && candidate.Gain != nil {
-			out.Gain = quantity.Format(candidate.Gain.Value, candidate.Gain.Shown())
-		}
+	if gate := result.GateOf(result.Headline); gate != nil && gate.Estimate != nil {
+		out.Gain = quantity.Format(gate.Estimate.Value, gate.Estimate.Shown())
 	}
 	for _, g := range result.Gates {
 		out.Gates = append(out.Gates, Gate{g, analysis.Asked(exp, g.Condition())})

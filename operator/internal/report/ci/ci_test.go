@@ -232,7 +232,7 @@ func TestBadge_WellFormedWithVerdict(t *testing.T) {
 			t.Errorf("%s: %v %s", name, err, raw)
 		}
 	}
-	if got := string(scan(t, nil).Badge()); !strings.Contains(got, ">Go 6.526x<") {
+	if got := string(scan(t, nil).Badge()); !strings.Contains(got, ">Go 0.9957x<") {
 		t.Errorf("the gain is not on the badge: %s", got)
 	}
 }

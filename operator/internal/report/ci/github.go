@@ -49,6 +49,9 @@ func (r *Result) Markdown() string {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&out, format+"\n", args...) }
 	line("### %s %s: %s\n", cmp.Or(marks[r.Verdict], "⚠️"), text(r.Title), text(r.Word()))
 	line("**%s**\n", text(r.Sentence))
+	if r.Cause != "" {
+		line("Lost trials: %s.\n", text(r.Cause))
+	}
 	if len(r.Gates) > 0 {
 		line("| | gate | candidate | point | asked | estimate%s | blocks |", text(report.Interval(r.Confidence)))
 		line("|---|---|---|---|---|---|--:|")

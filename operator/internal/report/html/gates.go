@@ -12,6 +12,16 @@ import (
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
+// describeGates selects the explanations below the gates: that of completed trials, of the side of the bound, and of the line of no change,
+// which a bound of 1 covers.
+func (r *report) describeGates() {
+	for _, g := range r.Gates {
+		r.Completes = r.Completes || g.Op == experiment.Completes
+		r.Drawn = r.Drawn || g.Plot != ""
+		r.Neutral = r.Neutral || g.Plot != "" && g.Op.OfRatio() && *g.Bound != 1
+	}
+}
+
 func (b *builder) gates() []gate {
 	var out []gate
 	agreeing := map[[2]string]int{}

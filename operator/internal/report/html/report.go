@@ -19,12 +19,14 @@ type report struct {
 	Exp                          *experiment.Experiment
 	Result                       *analysis.Analysis
 	Name, Verdict, Class, Answer string
-	When, Machine                string
+	Cause, Next, When, Machine   string
+	Levels                       string
 	Decides                      *decision
 	Candidates                   []candidate
 	Assumptions                  []string
 	Warnings                     []summary.Warning
 	Gates                        []gate
+	Completes, Drawn, Neutral    bool
 	Legend                       []key
 	Curves, Ratios               panels
 	Pairs, Distributions, Phases panels
@@ -49,10 +51,12 @@ type report struct {
 	Missing                      []string
 }
 
-// decision is the plot that decides the verdict.
+// decision has the plots of the gate that decides the verdict: the estimates against the bound, and the distributions of the trials, which
+// are empty with too few trials.
 type decision struct {
-	Plot template.HTML
-	Note string
+	Plot, Trials template.HTML
+	Note         string
+	Legend       []key
 }
 
 // panels are the plots of a section, and the titles of those that are not drawn.
@@ -75,7 +79,7 @@ func (p *panels) add(title string, svg func() template.HTML) {
 func (p panels) Named() []string { return p.Left[:min(len(p.Left), maxNamed)] }
 func (p panels) Further() int    { return len(p.Left) - len(p.Named()) }
 
-type candidate struct{ Name, Verdict, Class, Gain, Of, Sentence, Reason string }
+type candidate struct{ Name, Verdict, Class, Gain, Of, Levels, Sentence, Reason string }
 
 type gate struct {
 	analysis.GateResult
@@ -98,14 +102,16 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 	b := newBuilder(exp, result, evidence)
 	r := &report{
 		Exp: exp, Result: result, Name: summary.RunName(exp), Verdict: verdictName(result.Verdict), Class: verdictClass(result.Verdict),
-		Baseline: analysis.Baseline(exp), Answer: summary.Headline(exp, result), When: b.when(), Machine: b.machine(),
+		Baseline: analysis.Baseline(exp), Answer: summary.Headline(exp, result), Cause: summary.Cause(result),
+		Next:   summary.NextStep(exp, result),
+		Levels: summary.Levels(exp, result, summary.Deciding(exp, result)), When: b.when(), Machine: b.machine(),
 		Assumptions: summary.Assumptions(result), Warnings: summary.Warnings(exp, result), Decides: b.decides(),
 	}
 	for _, c := range result.Candidates {
 		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict),
 			Sentence: summary.Sentence(exp, result, c.Name), Reason: summary.Why(exp, result, &c)}
-		if c.Gain != nil {
-			shown.Gain, shown.Of = analysis.Describe(c.Gain), b.gainOf(c.Name)
+		if gate := result.GateOf(c.Headline); gate != nil {
+			shown.Gain, shown.Of, shown.Levels = analysis.FigureText(exp, gate), b.gainOf(gate), summary.Levels(exp, result, gate)
 		}
 		r.Candidates = append(r.Candidates, shown)
 	}
@@ -113,6 +119,7 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 		r.Legend = append(r.Legend, key{arm.Name, chart.Legend(i), chart.Class(i)})
 	}
 	r.Gates = b.gates()
+	r.describeGates()
 	r.Curves, r.Ratios = b.curves(), b.ratioCurves()
 	r.Pairs, r.Distributions = b.pairs(), b.distributions()
 	r.Phases, r.PhaseKeys = b.phases()
@@ -164,7 +171,7 @@ func (b *builder) decides() *decision {
 	}
 	note := "Bars are intervals of " + summary.Confidence(gate.Confidence) + " confidence; the shaded side is where the gate " + gate.Gate +
 		" holds."
-	if plot.Ratio {
+	if plot.Ratio && *gate.Bound != 1 {
 		note += " The thin line is no change from " + b.baseline() + "."
 	}
 	for _, g := range b.result.Gates {
@@ -175,17 +182,22 @@ func (b *builder) decides() *decision {
 			})
 		}
 	}
-	return &decision{plot.SVG(), note}
+	out := &decision{Plot: plot.SVG(), Note: note}
+	out.Trials, out.Legend = b.cumulative(gate)
+	return out
 }
 
-// gainOf returns the metric of a candidate's gain, that of its first blocking gate on a ratio.
-func (b *builder) gainOf(candidate string) string {
-	for _, g := range b.result.Gates {
-		if g.Candidate == candidate && g.Severity == experiment.Blocking && g.Op.OfRatio() {
-			return "of " + b.baseline() + "’s " + analysis.StatisticName(g.Metric, g.Statistic) + atPoint(g.Point) + summary.Interval(g.Confidence)
-		}
+// gainOf describes the figure of a gate: its metric, its point, its confidence and the gate.
+func (b *builder) gainOf(g *analysis.GateResult) string {
+	of := ""
+	switch g.Op.Subject() {
+	case experiment.SubjectRatio:
+		of = "of " + b.baseline() + "’s " + analysis.StatisticName(g.Metric, g.Statistic)
+	case experiment.SubjectLevel, experiment.SubjectDifference:
+		of = "of " + analysis.StatisticName(g.Metric, g.Statistic)
+	case experiment.SubjectCompletion, experiment.SubjectOutputs:
 	}
-	return ""
+	return strings.TrimSpace(of + atPoint(g.Point) + summary.Interval(g.Confidence) + ", gate " + g.Gate)
 }
 
 func (b *builder) baseline() string { return cmp.Or(analysis.Baseline(b.exp), "the baseline") }

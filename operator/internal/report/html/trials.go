@@ -2,6 +2,7 @@ package html
 
 import (
 	"fmt"
+	"html/template"
 	"maps"
 	"slices"
 
@@ -68,30 +69,61 @@ func (b *builder) distributions() panels {
 			continue
 		}
 		plot := chart.Strips{Title: statisticOfTrials(metric) + atPoint(s.point), Log: true, X: numberOf(metric.Unit)}
-		for i, arm := range b.exp.Arms {
-			row := chart.Strip{Name: arm.Name, Index: i}
-			for _, attempt := range b.trials {
-				if attempt.Point != s.point || attempt.Arm != arm.Name {
-					continue
-				}
-				if v, ok := ofTrial(attempt, s.metric); ok {
-					row.Values = append(row.Values, v)
-					row.Titles = append(row.Titles, fmt.Sprintf("%s, %s: %s", arm.Name, attempt.Trial, quantity.Format(v, metric.Unit)))
-				}
-			}
-			if len(row.Values) > maxPicked {
-				row.Titles = nil
-			}
-			if len(row.Values) > 0 {
-				row.Median = stats.Median(row.Values)
-				plot.Rows = append(plot.Rows, row)
-			}
-		}
-		if len(plot.Rows) > 0 {
+		if plot.Rows = b.trialsAt(metric, s.point); len(plot.Rows) > 0 {
 			out.add(plot.Title, plot.SVG)
 		}
 	}
 	return out
+}
+
+// trialsAt returns the values of the trials of every arm at a point.
+func (b *builder) trialsAt(metric *experiment.Metric, point string) (out []chart.Strip) {
+	for i, arm := range b.exp.Arms {
+		row := chart.Strip{Name: arm.Name, Index: i}
+		for _, attempt := range b.trials {
+			if attempt.Point != point || attempt.Arm != arm.Name {
+				continue
+			}
+			if v, ok := ofTrial(attempt, metric.Name); ok {
+				row.Values = append(row.Values, v)
+				row.Titles = append(row.Titles, fmt.Sprintf("%s, %s: %s", arm.Name, attempt.Trial, quantity.Format(v, metric.Unit)))
+			}
+		}
+		if len(row.Values) > maxPicked {
+			row.Titles = nil
+		}
+		if len(row.Values) > 0 {
+			row.Median = stats.Median(row.Values)
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// leastTrials is the number of trials of an arm below which its distribution shows nothing.
+const leastTrials = 5
+
+// cumulative plots the distributions of the arms' trials behind a gate; "" with too few trials of any arm.
+func (b *builder) cumulative(g *analysis.GateResult) (template.HTML, []key) {
+	metric := b.exp.Metric(g.Metric)
+	if metric == nil {
+		return "", nil
+	}
+	plot := chart.Cumulative{
+		Title: statisticOfTrials(metric) + atPoint(g.Point) + ": share of trials up to a value", XLabel: g.Metric, X: numberOf(metric.Unit),
+	}
+	var keys []key
+	for _, row := range b.trialsAt(metric, g.Point) {
+		if len(row.Values) < leastTrials {
+			return "", nil
+		}
+		plot.Rows = append(plot.Rows, row)
+		keys = append(keys, key{row.Name, chart.Legend(row.Index), chart.Class(row.Index)})
+	}
+	if len(plot.Rows) < 2 {
+		return "", nil
+	}
+	return plot.SVG(), keys
 }
 
 // maxPicked is how many trials of an arm can be told apart by pointing at them.
