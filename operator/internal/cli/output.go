@@ -22,6 +22,16 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
+// Piped reports whether a writer is a pipe, such as that of assay init | head.
+func Piped(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
+}
+
 // CreateFile writes a new file. It returns a usage error if the file exists.
 func CreateFile(path string, data []byte, stderr io.Writer) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

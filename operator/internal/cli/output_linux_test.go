@@ -17,6 +17,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+func TestPiped_PipesOnly(t *testing.T) {
+	read, written, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = read.Close(), written.Close() }()
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	if !Piped(written) || Piped(file) || Piped(&bytes.Buffer{}) {
+		t.Errorf("a pipe is one: %v, a file is one: %v", Piped(written), Piped(file))
+	}
+}
+
 // A job that asks for -o /dev/stdout wants to read the report there, and its container to have a /dev/stdout afterwards.
 func TestWriteFile_DeviceIsNotReplaced(t *testing.T) {
 	folder := t.TempDir()

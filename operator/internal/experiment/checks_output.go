@@ -40,6 +40,10 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 			problems.add(field+".unit", "missing, and %s does not state units: write the unit in which the program writes %s, such as %s",
 				output.Format, metric.Name, metric.Unit)
 		}
+		if from.Unit != "" && !convertible(from.Unit, metric.Unit) {
+			problems.add(field+".unit", "invalid unit %q: figures in it cannot be converted to %q, the unit of metric %q; allowed are %s", from.Unit,
+				metric.Unit, metric.Name, sourceUnits(metric.Unit))
+		}
 		checkPath(field, output.Format, from, problems)
 		switch {
 		case output.Format == assayv1alpha1.K6Output && from.Benchmark == "":

@@ -28,7 +28,11 @@ func TestFreeze_UnreadableOutputsAreRejected(t *testing.T) {
 		hyperfine(t)
 		t.Output = output
 		for i := range t.Metrics {
-			from(t, i, source)
+			of := source
+			if !convertible(of.Unit, t.Metrics[i].Unit) {
+				of.Unit = t.Metrics[i].Unit
+			}
+			from(t, i, of)
 		}
 	}
 	column := assayv1alpha1.MetricSource{Field: "ms", Unit: "ms"}
@@ -41,6 +45,13 @@ func TestFreeze_UnreadableOutputsAreRejected(t *testing.T) {
 				from(t, 0, assayv1alpha1.MetricSource{Field: "ms"})
 			},
 			"template.metrics[0].from.unit", "CSV does not state units",
+		},
+		"a column of an unknown unit": {
+			func(_ *runSpec, t *templateSpec) {
+				selects(t, assayv1alpha1.Output{Format: csv}, column)
+				from(t, 0, assayv1alpha1.MetricSource{Field: "ms", Unit: "mss"})
+			},
+			"template.metrics[0].from.unit", `invalid unit "mss": figures in it cannot be converted to "s"`,
 		},
 		"a document without a path": {
 			func(_ *runSpec, t *templateSpec) {

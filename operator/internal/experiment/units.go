@@ -115,3 +115,66 @@ func isUnknownTime(unit string) bool {
 	is, _ := ByClock(unit)
 	return !is && slices.ContainsFunc(words.FindAllString(unit, -1), timeLike.MatchString)
 }
+
+// The units of the figures of other tools that the runner converts, as its table in runner/adapters/src/unit.rs. A test compares them.
+var (
+	sourceTimes = []string{"s", "sec", "second", "seconds", "ms", "us", "µs", "μs", "ns", "ps", "min", "h"}
+	sourceBytes = []string{"B", "By", "byte", "bytes", "bit", "kbit", "Mbit", "Gbit", "kB", "KB", "kBy", "MB", "MBy", "GB", "GBy", "TB", "KiB",
+		"KiBy", "MiB", "MiBy", "GiB", "GiBy"}
+)
+
+// sourceDimension returns the dimension of a unit as the runner reads it: a time, a size or a count of something, "" for a plain number,
+// optionally per second.
+func sourceDimension(unit string) (of string, perSecond bool) {
+	unit = strings.TrimSpace(unit)
+	for _, suffix := range []string{"/op", "/iter"} {
+		if rest, ok := strings.CutSuffix(unit, suffix); ok {
+			unit = rest
+			break
+		}
+	}
+	for _, suffix := range []string{"/s", "/sec"} {
+		if rest, ok := strings.CutSuffix(unit, suffix); ok {
+			unit, perSecond = rest, true
+			break
+		}
+	}
+	switch {
+	case slices.Contains(sourceTimes, unit):
+		return "time", perSecond
+	case slices.Contains(sourceBytes, unit):
+		return "size", perSecond
+	case unit == "" || unit == "1" || unit == "%":
+		return "", perSecond
+	}
+	return "count of " + unit, perSecond
+}
+
+// convertible reports whether the runner converts figures of one unit to another.
+func convertible(from, to string) bool {
+	one, onePerSecond := sourceDimension(from)
+	other, otherPerSecond := sourceDimension(to)
+	counts := one != "time" && one != "size" && other != "time" && other != "size"
+	return onePerSecond == otherPerSecond && (one == other || counts && (one == "" || other == ""))
+}
+
+// sourceUnits lists the units whose figures the runner converts to a unit.
+func sourceUnits(to string) string {
+	of, perSecond := sourceDimension(to)
+	names := []string{to}
+	switch of {
+	case "time":
+		names = sourceTimes
+	case "size":
+		names = sourceBytes
+	}
+	names = slices.Clone(names)
+	if perSecond {
+		for i, name := range names {
+			if _, rate := sourceDimension(name); !rate {
+				names[i] = name + "/s"
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}

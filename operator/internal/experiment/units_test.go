@@ -2,6 +2,11 @@ package experiment
 
 import (
 	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -53,5 +58,57 @@ func TestClockUnit_OfTimesAndRates(t *testing.T) {
 		if got := ClockUnit(unit); got != want {
 			t.Errorf("%q: %g s, want %g", unit, got, want)
 		}
+	}
+}
+
+func TestConvertible_UnitsOfOneDimension(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to string
+		want     bool
+	}{
+		"a time":                       {"ms", "s", true},
+		"a misspelt time":              {"mss", "s", false},
+		"a time per operation":         {"ns/op", "s", true},
+		"a size":                       {"MiB", "By", true},
+		"a size and a time":            {"MiB", "s", false},
+		"bandwidth":                    {"MB/s", "By/s", true},
+		"a size and a bandwidth":       {"MB", "By/s", false},
+		"a count of the same":          {"queries/s", "queries/s", true},
+		"a count of other things":      {"rows/s", "queries/s", false},
+		"a number":                     {"1", "queries", true},
+		"a share":                      {"%", "1", true},
+		"a number for a time":          {"1", "s", false},
+		"a time that the runner lacks": {"ms", "millis", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := convertible(c.from, c.to); got != c.want {
+				t.Errorf("%s to %s: %v, want %v", c.from, c.to, got, c.want)
+			}
+		})
+	}
+	if got := sourceUnits("By/s"); !strings.Contains(got, "MiB/s, ") || strings.Contains(got, "ms") {
+		t.Error(got)
+	}
+}
+
+// The runner converts exactly the units that a plan accepts.
+func TestSourceUnits_EqualTableOfRunner(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "runner", "adapters", "src", "unit.rs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := func(name string) (out []string) {
+		_, rest, _ := strings.Cut(string(raw), "const "+name+":")
+		rest, _, _ = strings.Cut(rest, "\n];")
+		for _, match := range regexp.MustCompile(`\("([^"]+)",`).FindAllStringSubmatch(rest, -1) {
+			out = append(out, strings.NewReplacer(`\u{b5}`, "\u00b5", `\u{3bc}`, "\u03bc").Replace(match[1]))
+		}
+		return out
+	}
+	if got := table("TIMES"); !slices.Equal(got, sourceTimes) {
+		t.Errorf("times %q, want %q", sourceTimes, got)
+	}
+	if got := table("BYTES"); !slices.Equal(got, sourceBytes) {
+		t.Errorf("sizes %q, want %q", sourceBytes, got)
 	}
 }

@@ -91,6 +91,9 @@ func parseBound(bound, unit string) (float64, error) {
 	if err != nil || strings.ContainsAny(digits, "eExX_") {
 		return 0, fmt.Errorf("invalid bound %q: allowed are numbers, and durations where the unit is s; write it as 1.5, 2ms or 23k", bound)
 	}
+	if unit == "" && suffix != "" {
+		return 0, fmt.Errorf("bound %q of a ratio has the unit %q, and a ratio has none: write a plain number such as %s", bound, suffix, digits)
+	}
 	// Append the exponent to the text instead of multiplying, so that 17.5ms equals 0.0175 exactly.
 	if exponent, ok := durations[suffix]; ok {
 		if unit != "s" {
@@ -103,9 +106,6 @@ func parseBound(bound, unit string) (float64, error) {
 	if !decimal && !binary {
 		return 0, fmt.Errorf("bound %q has suffix %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi, Ti and, for seconds, ns, us, ms, s", bound,
 			suffix)
-	}
-	if unit == "" && suffix != "" {
-		return 0, fmt.Errorf("bound %q of a ratio has suffix %q: write a plain number", bound, suffix)
 	}
 	if binary {
 		if number *= scale; math.IsInf(number, 0) {

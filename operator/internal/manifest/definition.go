@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,10 +123,59 @@ func (d *definition) check(object map[string]any) []Problem {
 		broken, _ := d.rules.Validate(context.Background(), nil, d.schema, object, nil, celconfig.RuntimeCELCostBudget)
 		errs = append(errs, broken...)
 	}
-	for _, err := range errs {
-		out = append(out, Problem{Field: err.Field, Message: d.describe(err)})
+	for _, err := range withFields(errs) {
+		problem := Problem{Field: err.Field, Message: d.describe(err, valueAt(object, split(err.Field)))}
+		if !slices.Contains(out, problem) {
+			out = append(out, problem)
+		}
 	}
 	return out
+}
+
+// noField is the name that the validator of schemas gives to the field of a summary, such as of allOf. The errors that it summarizes have
+// fields.
+const noField = "<nil>"
+
+// withFields removes summaries. If there is nothing else, a summary gets the field that its text names.
+func withFields(errs field.ErrorList) field.ErrorList {
+	var out, summaries field.ErrorList
+	for _, err := range errs {
+		if err.Field == noField {
+			summaries = append(summaries, err)
+		} else {
+			out = append(out, err)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, err := range summaries {
+		named := *err
+		_, quoted, _ := strings.Cut(err.Detail, `"`)
+		named.Field, _, _ = strings.Cut(quoted, `"`)
+		out = append(out, &named)
+	}
+	return out
+}
+
+// valueAt returns the text at a path of an object; "" for anything else.
+func valueAt(object any, steps []string) string {
+	for _, step := range steps {
+		switch of := object.(type) {
+		case map[string]any:
+			object = of[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(of) {
+				return ""
+			}
+			object = of[i]
+		default:
+			return ""
+		}
+	}
+	text, _ := object.(string)
+	return text
 }
 
 // hidesRules reports whether the API server skips the rules because of an error.
@@ -144,8 +194,8 @@ func metadataProblem(err error) Problem {
 	return Problem{Field: "metadata", Message: err.Error()}
 }
 
-// describe explains the invalid value, the allowed ones and a likely correction.
-func (d *definition) describe(err *field.Error) string {
+// describe explains the invalid value, the allowed ones and a likely correction. Found is the text at the field, or "".
+func (d *definition) describe(err *field.Error, found string) string {
 	switch err.Type {
 	case field.ErrorTypeNotSupported:
 		return fmt.Sprintf("invalid value %s: %s", literal(err.BadValue), suggest.Allowed(fmt.Sprint(err.BadValue), d.allowed(err.Field)))
@@ -169,6 +219,13 @@ func (d *definition) describe(err *field.Error) string {
 	if _, rest, cut := strings.Cut(detail, " in body "); cut {
 		detail = rest
 	}
+	if strings.Contains(detail, "should match") && strings.Contains(detail, "KMGTPE") {
+		return notQuantity(found)
+	}
+	// A rule whose evaluation fails, because a text is no duration, states the failed conversion before its message.
+	if _, message, failed := strings.Cut(detail, " evaluating rule: "); failed {
+		return strings.TrimPrefix(fmt.Sprintf("%q: %s", found, message), `"": `)
+	}
 	if text, scalar := err.BadValue.(string); scalar && text != "" && text != "object" && text != "array" && text != "string" {
 		return fmt.Sprintf("%q: %s", text, detail)
 	}
@@ -176,6 +233,21 @@ func (d *definition) describe(err *field.Error) string {
 		return fmt.Sprintf("%d: %s", number, detail)
 	}
 	return cmp.Or(detail, err.ErrorBody())
+}
+
+// sizeUnit matches a number with a unit of bytes that quantities do not have.
+var sizeUnit = regexp.MustCompile(`^([0-9.]+) *([kKmMgGtTpPeE])[iI]?[bB]?$`)
+
+// notQuantity explains a text that is no quantity of Kubernetes.
+func notQuantity(text string) string {
+	message := fmt.Sprintf("invalid quantity %q: write a number with an optional suffix, such as 512Mi, 2G or 500m", text)
+	if size := sizeUnit.FindStringSubmatch(text); size != nil {
+		prefix := strings.ToUpper(size[2])
+		decimal := strings.Replace(prefix, "K", "k", 1)
+		message = fmt.Sprintf("invalid quantity %q: write %s%s (powers of 1000) or %s%si (powers of 1024)", text, size[1], decimal, size[1],
+			prefix)
+	}
+	return message
 }
 
 func literal(value any) string {

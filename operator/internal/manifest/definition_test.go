@@ -3,6 +3,8 @@ package manifest
 import (
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // soundRun is a valid run in which each line that a test edits occurs once.
@@ -196,6 +198,42 @@ func TestCheck_DefinitionsRejectInputThatFreezeAssumesValid(t *testing.T) {
 				t.Errorf("got %v\nwant %q", err, tc.says)
 			}
 		})
+	}
+}
+
+// Messages of the libraries are translated: each names the field, the text that was found, and the allowed ones.
+func TestCheck_MessagesOfLibrariesAreTranslated(t *testing.T) {
+	const design = "design: {}"
+	for added, says := range map[string]string{
+		"placement: {cpus: 1, memory: 1GB}":    `: spec.placement.memory: invalid quantity "1GB": write 1G (powers of 1000) or 1Gi (powers of 1024)`,
+		"placement: {cpus: 1, memory: 64 kib}": `: spec.placement.memory: invalid quantity "64 kib": write 64k (powers of 1000) or 64Ki (powers of 1024)`,
+		"placement: {cpus: 1, memory: much}":   `: spec.placement.memory: invalid quantity "much": write a number with an optional suffix, such as 512Mi, 2G or 500m`,
+		"budget: {wallClock: 1 minute}":        `: spec.budget.wallClock: "1 minute": must be a time such as 90s or 2h30m`,
+		"budget: {wallClock: -1s}":             ": spec.budget.wallClock: ",
+	} {
+		t.Run(added, func(t *testing.T) {
+			_, err := Read(write(t, strings.Replace(soundRun, design, design+"\n  "+added, 1)))
+			if err == nil || !strings.Contains(err.Error(), says) || strings.Count(err.Error(), "\n") > 0 {
+				t.Fatalf("got %v\nwant %q", err, says)
+			}
+			for _, of := range []string{"<nil>", "allOf", "anyOf", "should match", "type conversion", "google.protobuf"} {
+				if strings.Contains(err.Error(), of) {
+					t.Errorf("%q is a text of a library: %v", of, err)
+				}
+			}
+		})
+	}
+}
+
+// A summary of the validator has no field, and never hides errors with one.
+func TestWithFields_SummaryGetsFieldOnlyWhereItIsAlone(t *testing.T) {
+	summary := &field.Error{Type: field.ErrorTypeInvalid, Field: noField, Detail: `"spec.placement.memory" must validate all the schemas (allOf)`}
+	other := &field.Error{Type: field.ErrorTypeInvalid, Field: "spec.arms", Detail: "other"}
+	if got := withFields(field.ErrorList{summary, other}); len(got) != 1 || got[0].Field != "spec.arms" {
+		t.Errorf("%v", got)
+	}
+	if got := withFields(field.ErrorList{summary}); len(got) != 1 || got[0].Field != "spec.placement.memory" {
+		t.Errorf("%v", got)
 	}
 }
 

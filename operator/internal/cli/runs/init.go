@@ -43,7 +43,7 @@ func NewInitCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "-" {
+			if output == "-" || !cmd.Flags().Changed("output") && cli.Piped(cmd.OutOrStdout()) {
 				_, err = cmd.OutOrStdout().Write(raw)
 				return err
 			}
@@ -54,7 +54,7 @@ func NewInitCommand() *cobra.Command {
 	flags.StringVar(&name, "name", "my-run", "name of the run")
 	flags.StringVar(&shipped, "template", "",
 		"name of a shipped BenchmarkTemplate, such as pir-scan (default: an inline template for a custom program)")
-	flags.StringVarP(&output, "output", "o", "run.yaml", "file to create; - prints to standard output")
+	flags.StringVarP(&output, "output", "o", "run.yaml", "file to create; - prints to standard output, which is the default in a pipe")
 	_ = command.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return ShippedNames(), cobra.ShellCompDirectiveNoFileComp
 	})

@@ -50,6 +50,9 @@ var localLanes = []design.Lane{{}}
 // Run executes waves until the design is satisfied and returns the last analysis. After an interruption or timeout it analyzes the attempts
 // so far.
 func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
+	if err := r.Executor.CheckCPUs(); err != nil {
+		return nil, cli.UsageError(err)
+	}
 	if err := local.Hide(); err != nil {
 		return nil, err
 	}
@@ -105,6 +108,9 @@ func (r *LocalRun) printExpected(result *analysis.Analysis) {
 
 // Pilot runs the first step with the given number of blocks in a temporary folder. Its attempts are not part of the run.
 func (r *LocalRun) Pilot(ctx context.Context, blocks int) (result *recompute.Analyzed, took time.Duration, err error) {
+	if err := r.Executor.CheckCPUs(); err != nil {
+		return nil, 0, cli.UsageError(err)
+	}
 	folder, err := os.MkdirTemp("", "assay-pilot-")
 	if err != nil {
 		return nil, 0, err

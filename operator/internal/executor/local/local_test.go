@@ -79,6 +79,13 @@ func TestRun_TooManyCPUsIsRejected(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "spec.placement.cpus is 100000") {
 		t.Errorf("got %v", err)
 	}
+	if err := executor.CheckCPUs(); err == nil || !strings.HasPrefix(err.Error(), "spec.placement.cpus is 100000 and this process may use ") {
+		t.Errorf("before a block: %v", err)
+	}
+	executor.CPUs = 1
+	if err := executor.CheckCPUs(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestRun_FailedRunnerEndsTheWave(t *testing.T) {

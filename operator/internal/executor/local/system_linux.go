@@ -48,8 +48,8 @@ func (e *Executor) startPinned(command *exec.Cmd) error {
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return fmt.Errorf("read CPU affinity: %w", err)
 	}
-	if allowed := before.Count(); allowed < e.CPUs {
-		return fmt.Errorf("spec.placement.cpus is %d and this process may use %d CPUs: lower it", e.CPUs, allowed)
+	if err := e.enough(before.Count()); err != nil {
+		return err
 	}
 	for cpu := len(before)*64 - 1; pinned.Count() < e.CPUs; cpu-- {
 		if before.IsSet(cpu) {
@@ -61,4 +61,20 @@ func (e *Executor) startPinned(command *exec.Cmd) error {
 	}
 	err := command.Start()
 	return errors.Join(err, unix.SchedSetaffinity(0, &before))
+}
+
+// CheckCPUs returns an error if this process may use fewer CPUs than a block needs.
+func (e *Executor) CheckCPUs() error {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return fmt.Errorf("read CPU affinity: %w", err)
+	}
+	return e.enough(allowed.Count())
+}
+
+func (e *Executor) enough(allowed int) error {
+	if allowed < e.CPUs {
+		return fmt.Errorf("spec.placement.cpus is %d and this process may use %d CPUs: lower it, or use a machine with more", e.CPUs, allowed)
+	}
+	return nil
 }
