@@ -88,22 +88,29 @@ func (d *document) table(t Table) {
 
 var escapes = strings.NewReplacer(
 	"\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "]", "\\]", "#", "\\#", "~", "\\~", "!", "\\!",
-	"&", "&amp;", "<", "&lt;", ">", "&gt;", "\r\n", " ", "\n", " ", "\r", " ", "\t", " ",
+	"&", "&amp;", "<", "&lt;", ">", "&gt;",
 )
 
-// Escape escapes text for one line of Markdown, also inside of tables. Control characters that are no white space become U+FFFD.
-func Escape(s string) string {
-	return escapes.Replace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && !unicode.IsSpace(r) {
+// spaces replaces the white space that would end a line or a cell.
+var spaces = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
+
+// oneLine returns text in one line, because a ledger's texts are untrusted: control characters become U+FFFD, and others that are not
+// visible, such as those that change the direction of text, are escaped.
+func oneLine(s string) string {
+	return Printable(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
 			return utf8.RuneError
 		}
 		return r
-	}, strings.ToValidUTF8(s, "\uFFFD")))
+	}, spaces.Replace(strings.ToValidUTF8(s, "\uFFFD"))))
 }
+
+// Escape escapes text for one line of Markdown, also inside of tables.
+func Escape(s string) string { return escapes.Replace(oneLine(s)) }
 
 // code formats text as a code span in one line.
 func code(s string) string {
-	s = strings.NewReplacer("\n", " ", "\r", " ").Replace(strings.ToValidUTF8(s, "\uFFFD"))
+	s = oneLine(s)
 	longest, run := 0, 0
 	for _, r := range s {
 		if run++; r != '`' {
