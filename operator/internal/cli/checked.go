@@ -10,6 +10,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/recompute"
 	"assay.dev/assay/operator/internal/status"
 	"assay.dev/assay/operator/internal/store"
@@ -18,20 +19,20 @@ import (
 // checkedLedger returns the ledger of a run on the cluster with the analysis that the operator accepted. If a client replaced it, or the
 // operator accepted none, it is computed from the attempts, and must agree with the status.
 func checkedLedger(s store.Store, run *assayv1alpha1.BenchmarkRun) store.Store {
-	accepted := run.Status.Analysis
+	accepted := observe.Written(run.Status.Analysis)
 	if accepted == nil && run.Status.CompletionTime == nil {
-		accepted = &assayv1alpha1.AnalysisStatus{Wave: -1} // No wave has an analysis yet.
+		accepted = &ledger.Written{Wave: -1} // No wave has an analysis yet.
 	}
 	return ledger.Accepted(s, accepted, func(ctx context.Context, s store.Store, wave int, cause error) (map[string][]byte, error) {
 		result, err := recompute.Ledger(ctx, s, wave)
 		if err != nil {
 			return nil, errors.Join(cause, err)
 		}
-		last := ptr.Deref(run.Status.Wave, -1)
+		last := int(ptr.Deref(run.Status.Wave, -1))
 		if accepted != nil {
 			last = accepted.Wave
 		}
-		if wave == int(last) && run.Status.Verdict != "" {
+		if wave == last && run.Status.Verdict != "" {
 			if err := agrees(run, result); err != nil {
 				return nil, errors.Join(cause, err)
 			}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
 )
@@ -54,7 +53,7 @@ type Again func(ctx context.Context, s store.Store, wave int, cause error) (map[
 // other object of an analysis is computed by again from the attempts. If again is nil, such an object is ErrReplaced if it was accepted
 // with another content, and ErrNotFound otherwise. A wave after the accepted one has no analysis yet, unless accepted is nil, which means
 // that nothing is known.
-func Accepted(s store.Store, accepted *assayv1alpha1.AnalysisStatus, again Again) store.Store {
+func Accepted(s store.Store, accepted *Written, again Again) store.Store {
 	out := &onlyAccepted{Store: s, accepted: accepted, again: again, computed: map[int]map[string][]byte{}}
 	if versioned, ok := s.(store.Versioned); ok {
 		return struct {
@@ -67,7 +66,7 @@ func Accepted(s store.Store, accepted *assayv1alpha1.AnalysisStatus, again Again
 
 type onlyAccepted struct {
 	store.Store
-	accepted *assayv1alpha1.AnalysisStatus
+	accepted *Written
 	again    Again
 
 	mutex    sync.Mutex
@@ -82,7 +81,7 @@ func (o *onlyAccepted) Get(ctx context.Context, key string) ([]byte, error) {
 	if !derived {
 		return nil, fmt.Errorf("%s: it is of no wave: %w", key, store.ErrNotFound)
 	}
-	if o.accepted != nil && wave > int(o.accepted.Wave) {
+	if o.accepted != nil && wave > o.accepted.Wave {
 		return nil, fmt.Errorf("%s: the operator has not accepted it: %w", key, store.ErrNotFound)
 	}
 	raw, err := o.Store.Get(ctx, key)
@@ -90,8 +89,8 @@ func (o *onlyAccepted) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	var cause error
-	if o.accepted != nil && wave == int(o.accepted.Wave) {
-		want := map[string]string{AnalysisKey(wave): o.accepted.SHA256, HTMLKey(wave): o.accepted.ReportSHA256}[key]
+	if o.accepted != nil && wave == o.accepted.Wave {
+		want := map[string]string{AnalysisKey(wave): o.accepted.Analysis, HTMLKey(wave): o.accepted.Report}[key]
 		if want != "" && record.SHA256(raw) == want {
 			return raw, nil
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
@@ -26,7 +25,7 @@ func TestParseWritten_AcceptsOnlyItsOwnForm(t *testing.T) {
 
 func TestAccepted_OnlyAcceptedObjectsAreRead(t *testing.T) {
 	const genuine, forged, computed = "genuine", "forged", "computed"
-	accepted := &assayv1alpha1.AnalysisStatus{Wave: 1, SHA256: record.SHA256([]byte(genuine)), ReportSHA256: record.SHA256([]byte(genuine))}
+	accepted := &ledger.Written{Wave: 1, Analysis: record.SHA256([]byte(genuine)), Report: record.SHA256([]byte(genuine))}
 	again := func(_ context.Context, _ store.Store, wave int, _ error) (map[string][]byte, error) {
 		return map[string][]byte{
 			ledger.AnalysisKey(wave): []byte(computed), ledger.HTMLKey(wave): []byte(computed), ledger.ParquetKey(wave): []byte(computed),
@@ -34,7 +33,7 @@ func TestAccepted_OnlyAcceptedObjectsAreRead(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		stored, key string
-		accepted    *assayv1alpha1.AnalysisStatus
+		accepted    *ledger.Written
 		again       ledger.Again
 		want        string
 		err         error

@@ -28,11 +28,19 @@ func RunStore(s store.Store, run *assayv1alpha1.BenchmarkRun) store.Store {
 
 // JudgedStore is the store of one run's ledger with the accepted analysis only.
 func JudgedStore(s store.Store, run *assayv1alpha1.BenchmarkRun) store.Store {
-	accepted := run.Status.Analysis
+	accepted := Written(run.Status.Analysis)
 	if accepted == nil {
-		accepted = &assayv1alpha1.AnalysisStatus{Wave: -1}
+		accepted = &ledger.Written{Wave: -1}
 	}
 	return ledger.Accepted(RunStore(s, run), accepted, nil)
+}
+
+// Written identifies the accepted analysis of a status; nil if there is none.
+func Written(accepted *assayv1alpha1.AnalysisStatus) *ledger.Written {
+	if accepted == nil {
+		return nil
+	}
+	return &ledger.Written{Wave: int(accepted.Wave), Analysis: accepted.SHA256, Report: accepted.ReportSHA256}
 }
 
 // Problem is the condition reason of a ledger's error: one for each place where a person repairs it. The message has the details.
@@ -229,7 +237,7 @@ func (r *remembered) acceptedAnalysis(ctx context.Context, s store.Store, accept
 	if r.judged != nil && !newest && r.judgedSum == accepted.SHA256 {
 		return r.judged, nil
 	}
-	read, room, err := ledger.ReadAnalysis(ctx, ledger.Accepted(s, accepted, nil), int(accepted.Wave))
+	read, room, err := ledger.ReadAnalysis(ctx, ledger.Accepted(s, Written(accepted), nil), int(accepted.Wave))
 	if err == nil && !newest {
 		r.judged, r.judgedBytes, r.judgedSum = read, room, accepted.SHA256
 	}
