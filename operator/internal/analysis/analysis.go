@@ -13,9 +13,9 @@ import (
 	"assay.dev/assay/operator/internal/search"
 )
 
-// A clock advances in steps. The mean of readings that spread over several steps is unbiased (the quantizing theorem: Widrow, Kollár and Liu
-// 1996, IEEE Transactions on Instrumentation and Measurement 45:353); readings in one or two steps can be wrong by one step, and neither
-// more readings nor an interval from their spread shows that error.
+// A clock advances in steps. The mean of readings that spread over several steps is unbiased (the quantizing theorem: Widrow, Kollár and
+// Liu 1996, IEEE Transactions on Instrumentation and Measurement 45:353); readings in one or two steps can be wrong by one step, and
+// neither more readings nor an interval from their spread shows that error.
 
 // Resolution is the clock's resolution for a metric at a point.
 type Resolution struct {
