@@ -3,6 +3,7 @@ package analysis
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestCause_QuotesTextOfProgram(t *testing.T) {
@@ -16,7 +17,8 @@ func TestCause_QuotesTextOfProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := (&Cause{Arm: "new", Trial: "w000-b0000-s00001", Lost: 1, Of: 20, Reason: c.reason}).Sentence()
 			want := "1 of 20 trials of arm new gave no usable result, the first (w000-b0000-s00001): " + c.want
-			if got != want && name != "invalid UTF-8" || !strings.HasPrefix(got, "1 of 20 trials") || strings.ContainsAny(got, "\x1b\x00\r\n\xff") {
+			if got != want && name != "invalid UTF-8" || !strings.HasPrefix(got, "1 of 20 trials") ||
+				strings.ContainsAny(got, "\x1b\x00\r\n") || !utf8.ValidString(got) {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})
