@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
 )
@@ -30,6 +31,25 @@ func Assumptions(result *analysis.Analysis) []string {
 			first.Text))
 	}
 	return out
+}
+
+// assumptionNames are the assumptions in short.
+var assumptionNames = map[analysis.AssumptionName]string{
+	analysis.AssumesIndependentBlocks: "no drift, warm-up or sessions of one arm over several blocks",
+	analysis.AssumesNoRareSlowdown:    "no rare slowdown of one arm",
+}
+
+// AssumptionsInShort lists the assumptions about noise that decided gates rest on; empty without any.
+func AssumptionsInShort(result *analysis.Analysis) string {
+	var out []string
+	seen := map[analysis.AssumptionName]bool{}
+	for _, one := range result.Assumptions {
+		if !seen[one.Name] {
+			seen[one.Name] = true
+			out = append(out, assumptionNames[one.Name])
+		}
+	}
+	return strings.Join(out, ", and ")
 }
 
 func (v *view) assumptions(out *document) {

@@ -290,6 +290,21 @@ func TestPage_CustomTablesPrecedeCompleteOne(t *testing.T) {
 	}
 }
 
+func TestPage_TopNamesAssumptions(t *testing.T) {
+	s := simulated(t, nil, nil)
+	page := s.page(t)
+	short, details := strings.Index(page, "Assumes no drift, warm-up or sessions of one arm over several blocks, and no rare slowdown of one arm"),
+		strings.Index(page, `<section id="assumptions"`)
+	if cards := strings.Index(page, "<h2>Candidates</h2>"); short < 0 || short > cards || details < cards ||
+		!strings.Contains(page[details:], "assumes that no arm drifts") {
+		t.Errorf("the assumptions are at %d, the candidates at %d, the details at %d", short, cards, details)
+	}
+	s.result.Assumptions = nil
+	if page := s.page(t); strings.Contains(page, "Assumes ") || strings.Contains(page, `id="assumptions"`) {
+		t.Error("a page without assumptions names some")
+	}
+}
+
 func TestPage_GatesShowDetectableEffect(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
 	for _, want := range []string{"Diagnostics of the blocks of every gate",

@@ -24,6 +24,7 @@ type report struct {
 	Decides                      *decision
 	Candidates                   []candidate
 	Assumptions                  []string
+	AssumptionsInShort           string
 	Warnings                     []summary.Warning
 	Gates                        []gate
 	Completes, Drawn, Neutral    bool
@@ -105,7 +106,8 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 		Baseline: analysis.Baseline(exp), Answer: summary.Headline(exp, result), Cause: summary.Cause(result),
 		Next:   summary.NextStep(exp, result),
 		Levels: summary.Levels(exp, result, summary.Deciding(exp, result)), When: b.when(), Machine: b.machine(),
-		Assumptions: summary.Assumptions(result), Warnings: summary.Warnings(exp, result), Decides: b.decides(),
+		Assumptions: summary.Assumptions(result), AssumptionsInShort: summary.AssumptionsInShort(result),
+		Warnings: summary.Warnings(exp, result), Decides: b.decides(),
 	}
 	for _, c := range result.Candidates {
 		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict),
