@@ -5,6 +5,8 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Cumulative plots the empirical distribution functions of several arms: for each value the share of trials that are at most as large.
@@ -24,7 +26,7 @@ func (d Cumulative) SVG() template.HTML {
 	}
 	const left, right, bottom = marginLeft, plotWidth - marginRight, plotHeight - marginBottom
 	x, y := newScale(values, true, left, right), scale{low: 0, high: 1, from: bottom, to: marginTop}
-	c.yAxis(y, func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) })
+	c.yAxis(y, func(share float64) string { return quantity.PercentTo(share, 0) })
 	c.line("axis", left, bottom, right, bottom)
 	for _, v := range x.ticks(4) {
 		c.line("axis", x.at(v), bottom, x.at(v), bottom+3)
