@@ -293,8 +293,8 @@ func TestPage_CustomTablesPrecedeCompleteOne(t *testing.T) {
 func TestPage_TopNamesAssumptions(t *testing.T) {
 	s := simulated(t, nil, nil)
 	page := s.page(t)
-	short, details := strings.Index(page, "Assumes no drift, warm-up or sessions of one arm over several blocks, and no rare slowdown of one arm"),
-		strings.Index(page, `<section id="assumptions"`)
+	const inShort = "Assumes no drift, warm-up or sessions of one arm over several blocks, and no rare slowdown of one arm"
+	short, details := strings.Index(page, inShort), strings.Index(page, `<section id="assumptions"`)
 	if cards := strings.Index(page, "<h2>Candidates</h2>"); short < 0 || short > cards || details < cards ||
 		!strings.Contains(page[details:], "assumes that no arm drifts") {
 		t.Errorf("the assumptions are at %d, the candidates at %d, the details at %d", short, cards, details)
