@@ -86,7 +86,7 @@ func TestAcceptOne_EndOfContextLeavesNothing(t *testing.T) {
 	}
 }
 
-// The runner reaches the socket by the group of the folder, which a volume with an fsGroup passes on to what is created in it.
+// The runner reaches the socket by the group of the folder, which a volume with an fsGroup passes on to its new files.
 func TestBindPrivately_SocketHasTheGroupOfItsFolder(t *testing.T) {
 	const group = 65532
 	folder := t.TempDir()
