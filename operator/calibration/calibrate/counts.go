@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,7 +39,7 @@ type Row struct {
 // judgingCode are the folders, below the operator's, whose sources decide the counts.
 var judgingCode = []string{"internal/analysis", "internal/design", "internal/experiment", "internal/fixture", "internal/record"}
 
-// CodeDigest returns the digest of the sources below the project's folder that plan and judge simulated runs, without tests.
+// CodeDigest returns the digest of the sources below the project's folder that plan and judge simulated runs, without tests and comments.
 func CodeDigest(root string) (string, error) {
 	hash := sha256.New()
 	for _, folder := range judgingCode {
@@ -46,7 +48,16 @@ func CodeDigest(root string) (string, error) {
 				return err
 			}
 			source, err := os.ReadFile(path)
-			fmt.Fprintf(hash, "%s %d\n%s", strings.TrimPrefix(path, root), len(source), source)
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(root, path)
+			fmt.Fprintf(hash, "%s\n", name)
+			var tokens scanner.Scanner
+			tokens.Init(token.NewFileSet().AddFile(path, -1, len(source)), source, nil, 0)
+			for _, tok, text := tokens.Scan(); tok != token.EOF; _, tok, text = tokens.Scan() {
+				fmt.Fprintf(hash, "%s %q\n", tok, text)
+			}
 			return err
 		})
 		if err != nil {

@@ -40,7 +40,7 @@ func TestCounts_AddUpOverSeeds(t *testing.T) {
 	}
 }
 
-func TestCodeDigest_ChangesWithSourcesAndNotWithTests(t *testing.T) {
+func TestCodeDigest_ChangesWithSourcesAndNotWithTestsOrComments(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for _, folder := range judgingCode {
@@ -61,6 +61,9 @@ func TestCodeDigest_ChangesWithSourcesAndNotWithTests(t *testing.T) {
 	first := digest("a.go", "package a")
 	if got := digest("a_test.go", "package a"); got != first {
 		t.Error("a test changes the digest")
+	}
+	if got := digest("a.go", "// Package a is commented.\n\n\npackage a // Here too."); got != first {
+		t.Error("a comment changes the digest")
 	}
 	if got := digest("a.go", "package b"); got == first {
 		t.Error("a source does not change the digest")
