@@ -180,7 +180,7 @@ func TestCheck_RefusesImpossibleRules(t *testing.T) {
 	exp, _ := measured(t)
 	for name, tc := range map[string]struct{ rule, says string }{
 		"an unknown metric":                 {"{figure: f, metric: speed}", `no metric "speed"`},
-		"an unknown arm":                    {"{figure: f, metric: latency, arms: [m4r]}", `no arm "m4r": allowed are loop, fused-naive, fused-m4r; did you mean fused-m4r?`},
+		"an unknown arm":                    {"{figure: f, metric: latency, arms: [m4r]}", `no arm "m4r": did you mean fused-m4r? Allowed are loop, fused-naive, fused-m4r`},
 		"an unknown point":                  {"{figure: f, metric: latency, arms: [loop], at: {batchSize: '3'}}", "selects no point"},
 		"an unknown axis":                   {"{figure: f, metric: latency, arms: [loop], at: {size: '3'}}", "selects no point"},
 		"an unknown placeholder":            {"{figure: 'f.{size}', metric: latency, arms: [loop], at: {batchSize: '1'}}", "{size} names neither {arm} nor an axis"},

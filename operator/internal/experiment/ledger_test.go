@@ -202,7 +202,7 @@ func TestParse_InvalidHandwrittenExperimentsAreRejected(t *testing.T) {
 		"an unknown parity":                 {func(w *handwritten) { w.Spec.Parity = "Some" }, `spec.parity: invalid value "Some"`},
 		"an unknown parity of outputs":      {func(w *handwritten) { w.Template.Parity = "Some" }, `template.parity: invalid value "Some"`},
 		"an unknown violation policy":       {func(w *handwritten) { w.Spec.Environment = &assayv1alpha1.Environment{OnViolation: "Ignore"} }, `spec.environment.onViolation: invalid value "Ignore"`},
-		"an unknown direction":              {func(w *handwritten) { w.Template.Metrics[1].Direction = "lower" }, `template.metrics[1].direction: invalid value "lower": allowed are LowerIsBetter, HigherIsBetter; did you mean LowerIsBetter?`},
+		"an unknown direction":              {func(w *handwritten) { w.Template.Metrics[1].Direction = "lower" }, `template.metrics[1].direction: invalid value "lower": did you mean LowerIsBetter? Allowed are LowerIsBetter, HigherIsBetter`},
 		"no statistic":                      {func(w *handwritten) { w.Template.Metrics[0].Statistic = "" }, `template.metrics[0].statistic: invalid value ""`},
 		"an unknown statistic of a gate":    {func(w *handwritten) { w.Spec.Gates[0].Statistic = "p97" }, `spec.gates[0].statistic: invalid value "p97"`},
 		"an unknown operator of a gate":     {func(w *handwritten) { w.Spec.Gates[0].Op = "Better" }, `spec.gates[0].op: invalid value "Better"`},

@@ -18,7 +18,7 @@ func TestExperiment_InvalidFieldIsReported(t *testing.T) {
 		"a gateConfidence of words":        {`"gateConfidence":"0.995"`, `"gateConfidence":"very high"`, `spec.design.gateConfidence: invalid value "very high"`},
 		"a gateConfidence of 99.5":         {`"gateConfidence":"0.995"`, `"gateConfidence":"99.5"`, `spec.design.gateConfidence: invalid value "99.5"`},
 		"a gateConfidence below the other": {`"gateConfidence":"0.995"`, `"gateConfidence":"0.9"`, "would rest on less than the results"},
-		"an unknown op":                    {`"op":"RatioAtLeast"`, `"op":"RatioAtleast"`, `spec.gates[0].op: invalid value "RatioAtleast": allowed are RatioAtLeast`},
+		"an unknown op":                    {`"op":"RatioAtLeast"`, `"op":"RatioAtleast"`, `spec.gates[0].op: invalid value "RatioAtleast": did you mean RatioAtLeast? Allowed are RatioAtLeast`},
 		"an unknown severity":              {`"severity":"Blocking"`, `"severity":"Important"`, `spec.gates[0].severity: invalid value "Important"`},
 		"an unknown statistic":             {`"statistic":"median"`, `"statistic":"average"`, `template.metrics[0].statistic: invalid value "average"`},
 		"an unknown direction":             {`"direction":"LowerIsBetter"`, `"direction":"Lower"`, `template.metrics[0].direction: invalid value "Lower"`},

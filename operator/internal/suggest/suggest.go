@@ -1,4 +1,4 @@
-// Package suggest formats the end of messages about unknown words: "allowed are X and Y; did you mean X?".
+// Package suggest formats the end of messages about unknown words: "did you mean X? Allowed are X and Y".
 package suggest
 
 import (
@@ -14,7 +14,8 @@ const mostMeant = 3
 // mostLetters limits the length of words that are compared, because the cost is the product of two lengths.
 const mostLetters = 80
 
-// Allowed returns the list of allowed words, followed by the suggestions of Meant.
+// Allowed returns the nearest of the known words, if any is near, and the list of all. The suggestion is first because messages are cut to
+// the length of a column or of an event, and lists are long.
 func Allowed[T ~string](word string, known []T) string {
 	texts := make([]string, 0, len(known))
 	for _, one := range known {
@@ -22,14 +23,17 @@ func Allowed[T ~string](word string, known []T) string {
 			texts = append(texts, string(one))
 		}
 	}
+	list := "allowed are " + strings.Join(texts, ", ")
 	switch len(texts) {
 	case 0:
 		return "there are none"
 	case 1:
-		return "allowed is " + texts[0] + Meant(word, texts)
-	default:
-		return "allowed are " + strings.Join(texts, ", ") + Meant(word, texts)
+		list = "allowed is " + texts[0]
 	}
+	if near := Nearest(word, texts); len(near) > 0 {
+		return "did you mean " + strings.Join(near, " or ") + "? A" + list[1:]
+	}
+	return list
 }
 
 // Meant returns "; did you mean X?" with the nearest known words, or "" if no word is near.

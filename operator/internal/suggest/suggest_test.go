@@ -15,17 +15,17 @@ func TestAllowed_ListsKnownWordsAndSuggests(t *testing.T) {
 		known []string
 		want  string
 	}{
-		"a letter is wrong":                   {"latncy", []string{"latency", "throughput"}, "allowed are latency, throughput; did you mean latency?"},
+		"a letter is wrong":                   {"latncy", []string{"latency", "throughput"}, "did you mean latency? Allowed are latency, throughput"},
 		"nothing is near":                     {"speed", []string{"latency", "throughput"}, "allowed are latency, throughput"},
-		"the only one":                        {"lop", []string{"loop"}, "allowed is loop; did you mean loop?"},
+		"the only one":                        {"lop", []string{"loop"}, "did you mean loop? Allowed is loop"},
 		"none":                                {"lop", nil, "there are none"},
-		"no word is one of the known":         {"lop", []string{"", "loop"}, "allowed is loop; did you mean loop?"},
+		"no word is one of the known":         {"lop", []string{"", "loop"}, "did you mean loop? Allowed is loop"},
 		"no word was written":                 {"", []string{"latency"}, "allowed is latency"},
-		"another case":                        {"RATIOATLEAST", []string{"RatioAtLeast", "AtLeast"}, "allowed are RatioAtLeast, AtLeast; did you mean RatioAtLeast?"},
-		"the end is missing":                  {"lower", []string{"HigherIsBetter", "LowerIsBetter"}, "allowed are HigherIsBetter, LowerIsBetter; did you mean LowerIsBetter?"},
-		"the beginning is missing":            {"scan", []string{"pir-scan", "rms24"}, "allowed are pir-scan, rms24; did you mean pir-scan?"},
-		"several are as near":                 {"pir", []string{"pir-scan", "pir-smoke", "mork"}, "allowed are pir-scan, pir-smoke, mork; did you mean pir-scan or pir-smoke?"},
-		"two letters exchanged are one error": {"grpah", []string{"graph", "grape"}, "allowed are graph, grape; did you mean graph?"},
+		"another case":                        {"RATIOATLEAST", []string{"RatioAtLeast", "AtLeast"}, "did you mean RatioAtLeast? Allowed are RatioAtLeast, AtLeast"},
+		"the end is missing":                  {"lower", []string{"HigherIsBetter", "LowerIsBetter"}, "did you mean LowerIsBetter? Allowed are HigherIsBetter, LowerIsBetter"},
+		"the beginning is missing":            {"scan", []string{"pir-scan", "rms24"}, "did you mean pir-scan? Allowed are pir-scan, rms24"},
+		"several are as near":                 {"pir", []string{"pir-scan", "pir-smoke", "mork"}, "did you mean pir-scan or pir-smoke? Allowed are pir-scan, pir-smoke, mork"},
+		"two letters exchanged are one error": {"grpah", []string{"graph", "grape"}, "did you mean graph? Allowed are graph, grape"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Allowed(tc.word, tc.known); got != tc.want {
