@@ -139,21 +139,28 @@ func EachAttempt(ctx context.Context, store store.Store, visit func(key string, 
 // attempt is skipped.
 const mostFailure = 1 << 20
 
-// ReadFailure reads the failure of the attempt of a measured trial. It returns nil for an attempt that succeeded, that is too large, that
-// is missing or that is not one. Any holder of a key of the namespace can write one.
-func ReadFailure(ctx context.Context, s store.Store, key string) (*record.Failure, error) {
+// ReadFailure reads the failure of the attempt of a measured trial, or the attempt if it succeeded. It returns nil for one that is too
+// large, that is missing or that is not one. Any holder of a key of the namespace can write one.
+func ReadFailure(ctx context.Context, s store.Store, key string) (*record.Failure, *record.Attempt, error) {
 	raw, err := store.GetAtMost(ctx, s, key, mostFailure)
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrTooLarge):
-		return nil, nil
+		return nil, nil, nil
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	}
 	var found record.Failure
-	if json.Unmarshal(raw, &found) != nil || found.Outcome == record.Succeeded || found.Outcome == "" {
-		return nil, nil
+	if json.Unmarshal(raw, &found) != nil || found.Outcome == "" {
+		return nil, nil, nil
 	}
-	return &found, nil
+	if found.Outcome != record.Succeeded {
+		return &found, nil, nil
+	}
+	attempt, err := parseAttempt(record.NewSharing(), key, raw)
+	if err != nil {
+		return nil, nil, nil // The analysis reports it as unreadable.
+	}
+	return nil, attempt, nil
 }
 
 func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Attempt, error) {

@@ -123,7 +123,7 @@ func (o *Observer) readLedger(ctx context.Context, store store.Store, world *Wor
 	}
 	world.Ledger.Done, world.Ledger.Measured = done.all, done.measured
 	world.Ledger.DoneBlocks, world.Ledger.Open = len(state.Newest.Blocks)-len(open), open
-	if world.Ledger.Failing, err = known.progress.failing(ctx, store); err != nil {
+	if world.Ledger.Failing, err = known.progress.failing(ctx, store, known.experiment, state.Newest); err != nil {
 		return err
 	}
 	o.Memory.keep(world.Run.UID, known)

@@ -4,8 +4,10 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,10 +136,25 @@ func (o *Observer) template(ctx context.Context, world *World) error {
 	}
 	var template assayv1alpha1.BenchmarkTemplate
 	key := types.NamespacedName{Namespace: world.Run.Namespace, Name: world.Run.Spec.TemplateRef.Name}
-	if err := o.Live.Get(ctx, key, &template); err != nil {
-		return client.IgnoreNotFound(err)
+	if err := o.Live.Get(ctx, key, &template); apierrors.IsNotFound(err) {
+		return o.templates(ctx, world)
+	} else if err != nil {
+		return err
 	}
 	world.Template = &template.Spec
+	return nil
+}
+
+// templates reads the names of the templates in the run's namespace, from the cache.
+func (o *Observer) templates(ctx context.Context, world *World) error {
+	var list assayv1alpha1.BenchmarkTemplateList
+	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		world.Templates = append(world.Templates, list.Items[i].Name)
+	}
+	slices.Sort(world.Templates)
 	return nil
 }
 

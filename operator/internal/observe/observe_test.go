@@ -118,6 +118,29 @@ func TestPods(t *testing.T) {
 			},
 			plan.PodState{Alive: 2, Unschedulable: "first"},
 		},
+		"a container that cannot start is quoted without identifiers": {
+			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "CreateContainerConfigError"), func(p *corev1.Pod) {
+				p.Spec.NodeName = "node-a"
+				p.Status.ContainerStatuses[0].Name = "main"
+				p.Status.ContainerStatuses[0].State.Waiting.Message = "name is reserved for \"0123456789abcdef\"\x1b"
+			})},
+			plan.PodState{Alive: 1,
+				CannotStart: `pod a on node node-a cannot start its container main: CreateContainerConfigError: "name is reserved for \"…\"\x1b"`},
+		},
+		"an evicted pod is reported after its end": {
+			[]corev1.Pod{pod("a", corev1.PodFailed, func(p *corev1.Pod) {
+				p.Spec.NodeName, p.Status.Reason, p.Status.Message = "node-a", "Evicted", "low on memory"
+			})},
+			plan.PodState{Failed: `pod a on node node-a failed: Evicted: "low on memory"`},
+		},
+		"a container that the kernel killed is reported": {
+			[]corev1.Pod{pod("a", corev1.PodRunning, ended("main", "", later), func(p *corev1.Pod) {
+				p.Spec.NodeName = "node-a"
+				p.Status.ContainerStatuses[0].State.Terminated.Reason = "OOMKilled"
+			})},
+			plan.PodState{Alive: 1,
+				Failed: "container main of pod a on node node-a was killed for lack of memory (OOMKilled)"},
+		},
 		"a pod without its sandbox precedes one that still starts": {
 			[]corev1.Pod{
 				pod("a", corev1.PodPending, scheduledAt(corev1.ConditionTrue, noon, "", "")),

@@ -2,6 +2,8 @@ package observe
 
 import (
 	"cmp"
+	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // notPulled are the reasons of a waiting container whose image cannot be pulled, in our words if the kubelet's do not say enough.
@@ -31,6 +34,7 @@ func podState(pods []corev1.Pod) plan.PodState {
 	var said time.Time
 	for i := range pods {
 		pod := &pods[i]
+		out.Failed = cmp.Or(out.Failed, failedPod(pod))
 		if words, at := terminationMessage(pod); words != "" && !at.Before(said) {
 			out.TerminationMessage, said = words, at
 		}
@@ -56,6 +60,7 @@ func podState(pods []corev1.Pod) plan.PodState {
 		if out.Image == nil {
 			out.Image = imageProblem(pod)
 		}
+		out.CannotStart = cmp.Or(out.CannotStart, cannotStart(pod))
 		condition := podCondition(pod, corev1.PodScheduled)
 		if out.Unschedulable == "" && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {
 			out.Unschedulable = condition.Message
@@ -96,7 +101,7 @@ func sandboxLost(pod *corev1.Pod) time.Time {
 }
 
 func imageProblem(pod *corev1.Pod) *plan.ImageProblem {
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	for _, status := range containers(pod) {
 		reason := ptr.Deref(status.State.Waiting, corev1.ContainerStateWaiting{}).Reason
 		// Only the reason: the kubelet's message changes with every attempt, and a condition must not.
 		if words, ok := notPulled[reason]; ok {
@@ -104,6 +109,64 @@ func imageProblem(pod *corev1.Pod) *plan.ImageProblem {
 		}
 	}
 	return nil
+}
+
+// starts are the reasons of a container that waits and is about to start.
+var starts = []string{"", "ContainerCreating", "PodInitializing"}
+
+// cannotStart describes a container that the kubelet cannot start: a Secret that is missing, a user that the image does not allow, a
+// program that is not in the image. It is empty without one, and for an image that cannot be pulled.
+func cannotStart(pod *corev1.Pod) string {
+	for _, status := range containers(pod) {
+		waiting := ptr.Deref(status.State.Waiting, corev1.ContainerStateWaiting{})
+		if _, image := notPulled[waiting.Reason]; image || slices.Contains(starts, waiting.Reason) {
+			continue
+		}
+		return fmt.Sprintf("pod %s on node %s cannot start its container %s: %s%s", pod.Name, pod.Spec.NodeName, status.Name, waiting.Reason,
+			quoted(waiting.Message))
+	}
+	return ""
+}
+
+// killed are the reasons of a container that ended and whose program is not the cause, and what they mean.
+var killed = map[string]string{
+	"OOMKilled":          "killed for lack of memory (OOMKilled)",
+	"StartError":         "not started (StartError)",
+	"ContainerCannotRun": "not started (ContainerCannotRun)",
+	"DeadlineExceeded":   "over its deadline (DeadlineExceeded)",
+}
+
+// failedPod describes a pod that the kubelet rejected or evicted, or that has a container which it killed or could not start; empty for any
+// other pod. The exit code of a container that ended by itself is not reported, because its attempts have the cause.
+func failedPod(pod *corev1.Pod) string {
+	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" {
+		return fmt.Sprintf("pod %s on node %s failed: %s%s", pod.Name, pod.Spec.NodeName, pod.Status.Reason, quoted(pod.Status.Message))
+	}
+	for _, status := range containers(pod) {
+		if ended := status.State.Terminated; ended != nil && killed[ended.Reason] != "" {
+			return fmt.Sprintf("container %s of pod %s on node %s was %s%s", status.Name, pod.Name, pod.Spec.NodeName, killed[ended.Reason],
+				quoted(ended.Message))
+		}
+	}
+	return ""
+}
+
+func containers(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+}
+
+// identifier matches the identifiers of containers, which change with every attempt, as a condition must not.
+var identifier = regexp.MustCompile(`\b[0-9a-f]{12,}\b`)
+
+// longestKubelet limits the characters of the kubelet's message.
+const longestKubelet = 240
+
+// quoted appends a message of the kubelet, which may contain texts of a tenant.
+func quoted(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + record.Quote(identifier.ReplaceAllString(message, "…"), longestKubelet)
 }
 
 func scheduled(pod *corev1.Pod) time.Time {

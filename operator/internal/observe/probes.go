@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
@@ -40,16 +42,21 @@ func (p probes) pending(before, listed []string) (out []string) {
 	return out
 }
 
-// after reads the keys until one is a failure.
-func (p probes) after(ctx context.Context, s store.Store, keys []string) (probes, error) {
+// after reads the keys until one is a failure, or a success whose result the analysis will reject.
+func (p probes) after(ctx context.Context, s store.Store, keys []string, rejects func(*record.Attempt) string) (probes, error) {
 	out := probes{read: maps.Clone(p.read), failure: p.failure}
 	if out.read == nil {
 		out.read = map[string]bool{}
 	}
 	for _, key := range keys {
-		found, err := ledger.ReadFailure(ctx, s, key)
+		found, attempt, err := ledger.ReadFailure(ctx, s, key)
 		if err != nil {
 			return p, err
+		}
+		if attempt != nil {
+			if why := rejects(attempt); why != "" {
+				found = &record.Failure{Trial: attempt.Trial, Arm: attempt.Arm, Outcome: attempt.Outcome, Message: why}
+			}
 		}
 		if out.read[key] = true; found != nil {
 			out.failure = found
@@ -60,10 +67,29 @@ func (p probes) after(ctx context.Context, s store.Store, keys []string) (probes
 }
 
 // failing describes the first failure among the first attempts of the newest wave; empty without one.
-func (p *progress) failing(ctx context.Context, s store.Store) (string, error) {
+func (p *progress) failing(ctx context.Context, s store.Store, exp *experiment.Experiment, wave *record.Wave) (string, error) {
+	rejects := func(attempt *record.Attempt) string { return rejected(exp, wave, attempt) }
 	var err error
-	if p.probes, err = p.probes.after(ctx, s, p.first[:min(probesAtOnce, len(p.first))]); err != nil || p.probes.failure == nil {
+	if p.probes, err = p.probes.after(ctx, s, p.first[:min(probesAtOnce, len(p.first))], rejects); err != nil || p.probes.failure == nil {
 		return "", err
 	}
 	return p.probes.failure.Sentence(), nil
+}
+
+// rejected explains why the analysis will not use the result of a successful attempt: a missing metric, another unit, a number that cannot
+// be a measurement. It is empty if it will, and for a result with a histogram, which the operator does not decode.
+func rejected(exp *experiment.Experiment, wave *record.Wave, attempt *record.Attempt) string {
+	for _, metric := range attempt.Reported().Metrics {
+		if metric.Histogram != nil {
+			return ""
+		}
+	}
+	block := *wave
+	block.Blocks = slices.DeleteFunc(slices.Clone(wave.Blocks), func(b record.Block) bool { return b.ID != attempt.Block })
+	evidence := record.Evidence{Waves: []record.Wave{block}, Attempts: []record.Attempt{*attempt}}
+	loss := selection.Select(exp, evidence, wave.Wave).FirstLoss(exp, false)
+	if loss == nil {
+		return ""
+	}
+	return loss.Reason
 }

@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"k8s.io/utils/ptr"
+
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -42,7 +46,7 @@ func TestProbes_FirstFailureOfWaveIsQuoted(t *testing.T) {
 					t.Fatal(err)
 				}
 				var err error
-				if got, err = known.failing(t.Context(), store); err != nil {
+				if got, err = known.failing(t.Context(), store, nil, wave); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -75,7 +79,7 @@ func TestProbes_AttemptsOfWaveAreReadOnceUpToBound(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := known.probes
-		if _, err := known.failing(t.Context(), store); err != nil {
+		if _, err := known.failing(t.Context(), store, nil, wave); err != nil {
 			t.Fatal(err)
 		}
 		if want := min((pass+1)*probesAtOnce, probesPerWave); len(known.probes.read) != want || len(before.read) > want {
@@ -91,7 +95,59 @@ func TestProbes_AttemptsOfWaveAreReadOnceUpToBound(t *testing.T) {
 	if _, _, err := known.count(t.Context(), store, testWave(1, 0, 3, 2)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := known.failing(t.Context(), store); err != nil || !strings.HasSuffix(got, `: "m"`) {
+	if got, err := known.failing(t.Context(), store, nil, wave); err != nil || !strings.HasSuffix(got, `: "m"`) {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A result that the analysis will reject is reported while the wave runs.
+func TestProbes_ResultThatCannotBeUsedIsQuoted(t *testing.T) {
+	exp, err := fixture.PairExperiment(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := fixture.Wave(exp, 0, 0, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := func(metric record.Metric) func(*record.Attempt) {
+		return func(a *record.Attempt) { a.Result.Metrics = map[string]*record.Metric{"time": &metric} }
+	}
+	for name, c := range map[string]struct {
+		spoil func(*record.Attempt)
+		want  string
+	}{
+		"a usable result": {func(*record.Attempt) {}, ""},
+		"another unit":    {reports(record.Metric{Unit: "ms", Value: ptr.To(1.0)}), `metric time has unit \"ms\" and the template has \"s\"`},
+		"a negative time": {reports(record.Metric{Unit: "s", Value: ptr.To(-1.0)}), "-1 s is a negative time"},
+		"another metric": {func(a *record.Attempt) {
+			a.Result.Metrics = map[string]*record.Metric{"latency": {Unit: "s", Value: ptr.To(1.0)}}
+		}, "metric time is absent"},
+		"a histogram":                  {reports(record.Metric{Unit: "ms", Histogram: &record.Histogram{}}), ""},
+		"a year that JSON cannot hold": {func(a *record.Attempt) { a.StartedAt = time.Date(9500, 1, 1, 0, 0, 0, 0, time.UTC) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, known := newCountingStore(t), &progress{}
+			attempts := fixture.NewWorld(fixture.Scenarios()[0], 0, 1, 1).Run(exp, wave)
+			for i := range attempts {
+				c.spoil(&attempts[i])
+			}
+			objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, raw := range objects {
+				if err := store.Create(t.Context(), key, raw); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, _, err := known.count(t.Context(), store, wave); err != nil {
+				t.Fatal(err)
+			}
+			got, err := known.failing(t.Context(), store, exp, wave)
+			if err != nil || !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+				t.Errorf("got %q, want %q (%v)", got, c.want, err)
+			}
+		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // ledgerReady waits for the object store. Nothing is lost meanwhile: blocks that run retry until their attempts are stored. A damaged
@@ -47,8 +48,8 @@ func (p *planner) acceptance() *Decision {
 	}
 	if p.Template == nil {
 		return waiting(assayv1alpha1.ReasonTemplateNotFound,
-			fmt.Sprintf("BenchmarkTemplate %q does not exist in namespace %q: create it, or create a run that names another",
-				p.Run.Spec.TemplateRef.Name, p.Run.Namespace), 0)
+			fmt.Sprintf("BenchmarkTemplate %q does not exist in namespace %q%s: create it, or create a run that names another",
+				p.Run.Spec.TemplateRef.Name, p.Run.Namespace, suggest.Meant(p.Run.Spec.TemplateRef.Name, p.Templates)), 0)
 	}
 	if p.Run.Status.AcceptanceTries > MaxAcceptanceTries {
 		return failed(assayv1alpha1.ReasonSetAside, fmt.Sprintf(

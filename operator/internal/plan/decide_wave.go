@@ -106,7 +106,7 @@ func (p *planner) running() *Decision {
 	return waveRuns(p.waveMessage(), p.untilDeadline())
 }
 
-// notStarting reports why an execution starts no block: it is suspended, or has not started. Then the run waits: each cause may be
+// notStarting reports why an execution runs no block: it is suspended, has not started, or its node is lost. Then the run waits: each cause may be
 // transient.
 func (p *planner) notStarting() *Decision {
 	pod := p.Pods.Starting
@@ -120,6 +120,11 @@ func (p *planner) notStarting() *Decision {
 		return waiting(assayv1alpha1.ReasonWaitingForEngine,
 			fmt.Sprintf("%s in namespace %s has not been started by %s: %s", p.named(p.Wave.Name), p.Run.Namespace, p.settings.Engine.Name,
 				p.settings.Engine.NotStarted), p.untilDeadline())
+	case p.onLostNode() != "":
+		return waiting(assayv1alpha1.ReasonWaitingForNode, p.onLostNode()+", and a block of this run is on it: repair the node, or delete it from "+
+			"the cluster", p.untilDeadline())
+	case p.Pods.CannotStart != "":
+		return waiting(assayv1alpha1.ReasonPodNotStarted, p.Pods.CannotStart, p.untilDeadline())
 	case p.Pods.Unschedulable != "":
 		return waiting(assayv1alpha1.ReasonWaitingForNode, "a pod finds no room: "+p.Pods.Unschedulable, p.untilDeadline())
 	case pod != nil && period.Over(pod.Scheduled, podPatience, p.now):
@@ -128,6 +133,19 @@ func (p *planner) notStarting() *Decision {
 			p.untilDeadline())
 	}
 	return nil
+}
+
+// onLostNode is why a node with a pod of a block is lost; empty without one. A run with leases plans its blocks again elsewhere.
+func (p *planner) onLostNode() string {
+	if Leased(p.Ledger.Experiment.Plan.Placement) {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Pods.Blocks)) {
+		if why, dead := p.lost(name); dead && name != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // neverStarting replaces a pod that will not start: if a reboot destroyed the sandbox of an initializing pod, the kubelet leaves the pod
@@ -188,7 +206,7 @@ func (p *planner) onLiveNodes() bool {
 func (p *planner) named(execution string) string { return p.settings.Engine.Noun + " " + execution }
 
 func (p *planner) waveMessage() string {
-	return because(p.named(p.Wave.Name)+" is running", p.Ledger.Failing)
+	return because(p.named(p.Wave.Name)+" is running", p.Failing())
 }
 
 func (p *planner) stopping() *Decision {
@@ -305,11 +323,15 @@ func (p *planner) quoted(message string) string {
 	return "; " + p.settings.Engine.Name + " says: " + message
 }
 
-func (p *planner) terminationMessage() string {
-	if p.Pods.TerminationMessage == "" {
-		return ""
+// terminationMessage appends the causes that the run's pods give for their end; empty if they give none.
+func (p *planner) terminationMessage() (out string) {
+	if p.Pods.Failed != "" {
+		out = "; " + p.Pods.Failed
 	}
-	return "; the newest failed pod says: " + p.Pods.TerminationMessage
+	if p.Pods.TerminationMessage != "" {
+		out += "; the newest failed pod says: " + p.Pods.TerminationMessage
+	}
+	return out
 }
 
 // start starts the newest wave if it has no execution, and plans the next one otherwise.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,8 @@ type Observed struct {
 	Run *assayv1alpha1.BenchmarkRun
 	// Template the run names or holds; nil when it does not exist.
 	Template *assayv1alpha1.BenchmarkTemplateSpec
+	// Templates are the names of the templates in the run's namespace; only if the one that the run names does not exist.
+	Templates []string
 	Ledger   LedgerState
 	Engine   EngineState
 	// Wave is the execution of the newest wave; nil without one.
@@ -42,6 +45,9 @@ type Observed struct {
 	// Queue is the queue of those that wait, if it was computed already; it may be a moment old.
 	Queue *lease.Queue
 }
+
+// Failing describes the first failure of the newest wave while it runs: of a trial, or of a pod; empty without one.
+func (o *Observed) Failing() string { return cmp.Or(o.Ledger.Failing, o.Pods.Failed) }
 
 // Stored is the size of the ledgers of a namespace.
 type Stored struct {
@@ -131,6 +137,9 @@ type PodState struct {
 	Unschedulable string
 	// Starting is the first pod that has a node and whose containers do not run yet; one that cannot any more goes before the others.
 	Starting *StartingPod
+	// CannotStart describes the first pod with a container that the kubelet cannot start, and Failed the first one that the kubelet rejected,
+	// evicted or killed; empty without one. Both quote the kubelet.
+	CannotStart, Failed string
 	// TerminationMessage is the termination message of the pod that failed last, such as the name of a Secret that the store refuses.
 	TerminationMessage string
 }

@@ -46,8 +46,8 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 // warnings are the reasons of a run that does not progress without an intervention.
 var warnings = []string{
 	assayv1alpha1.ReasonNoNodeMatches, assayv1alpha1.ReasonWaitingForNode, assayv1alpha1.ReasonImageNotPulled,
-	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonEngineMissing,
-	assayv1alpha1.ReasonEngineTooOld,
+	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonPodNotStarted, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonEngineMissing,
+	assayv1alpha1.ReasonEngineTooOld, assayv1alpha1.ReasonLedgerFull,
 }
 
 // eventType is the type of event for a change of a condition; empty for a change without an event.
@@ -57,6 +57,7 @@ func eventType(condition metav1.Condition, old *metav1.Condition) string {
 	case of == assayv1alpha1.ConditionAccepted && isTrue,
 		of == assayv1alpha1.ConditionLedgerReady && isTrue && old != nil,
 		of == assayv1alpha1.ConditionSuspended && (isTrue || old != nil),
+		of == assayv1alpha1.ConditionProgressing && condition.Reason == assayv1alpha1.ReasonWaitingForTurn,
 		of == assayv1alpha1.ConditionComplete:
 		return corev1.EventTypeNormal
 	case of == assayv1alpha1.ConditionAccepted,

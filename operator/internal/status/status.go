@@ -51,7 +51,7 @@ func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 	}
 	setWaits(&out, o.Decision, now)
 	setConditions(&out, &o, now)
-	setReason(&out, o.World.Analysis, o.World.Ledger.Failing)
+	setReason(&out, o.World.Analysis, o.World.Failing())
 	if o.Decision.Ending != nil && !o.failed() {
 		out.CompletionTime = ptr.To(metav1.NewTime(now))
 		out.Remaining, out.Expected, out.Queue, out.Grace = nil, "", nil, nil
