@@ -453,6 +453,7 @@ type BenchmarkScheduleStatus struct {
 // +kubebuilder:printcolumn:name="Suspend",type=boolean,JSONPath=`.spec.suspend`
 // +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastScheduleTime`
 // +kubebuilder:printcolumn:name="Runs",type=integer,JSONPath=`.status.lastSequence`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Scheduled")].message`
 // +kubebuilder:printcolumn:name="Suspicion",type=string,JSONPath=`.status.suspicion`,priority=1
 // +kubebuilder:printcolumn:name="Locating",type=string,JSONPath=`.status.locating`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

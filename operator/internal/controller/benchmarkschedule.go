@@ -66,7 +66,7 @@ func (r *ScheduleReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		if err := r.Applier.ScheduleStatus(ctx, &s, &after); err != nil {
 			return afterConflict(client.IgnoreNotFound(fmt.Errorf("write status: %w", err)))
 		}
-		r.tell(&s, decision, outcome)
+		r.tell(&s, &after, decision, outcome)
 	}
 	return r.again(decision, outcome)
 }
@@ -204,10 +204,14 @@ func (r *ScheduleReconciler) locate(ctx context.Context, s *assayv1alpha1.Benchm
 }
 
 // tell emits an event for the news in a status that was written.
-func (r *ScheduleReconciler) tell(s *assayv1alpha1.BenchmarkSchedule, decision schedule.Decision, outcome schedule.Outcome) {
+func (r *ScheduleReconciler) tell(s *assayv1alpha1.BenchmarkSchedule, after *assayv1alpha1.BenchmarkScheduleStatus, decision schedule.Decision,
+	outcome schedule.Outcome) {
 	if decision.Missed > 0 {
 		r.Recorder.Eventf(s, corev1.EventTypeWarning, "MissedSchedule", "%d due times passed before %s: the newest one counts", decision.Missed,
 			decision.Dealt.Format(time.RFC3339))
+	}
+	if reason, message := schedule.Warning(&s.Status, after); reason != "" {
+		r.Recorder.Eventf(s, corev1.EventTypeWarning, reason, "%s", message)
 	}
 	if outcome.Err != nil {
 		return

@@ -115,6 +115,20 @@ func measured(out *assayv1alpha1.BenchmarkScheduleStatus, run *assayv1alpha1.Sch
 	out.Anchor = cmp.Or(arm(run, points.NextAnchor), arm(run, points.Anchor), out.Anchor)
 }
 
+// Warning returns the reason and the message of an event if a schedule that started runs cannot start one now, or for another reason than
+// before; empty otherwise, and for one that a user suspended.
+func Warning(before, after *assayv1alpha1.BenchmarkScheduleStatus) (reason, message string) {
+	condition := meta.FindStatusCondition(after.Conditions, assayv1alpha1.ConditionScheduled)
+	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason == assayv1alpha1.ReasonSuspended {
+		return "", ""
+	}
+	old := meta.FindStatusCondition(before.Conditions, assayv1alpha1.ConditionScheduled)
+	if old != nil && old.Status == condition.Status && old.Reason == condition.Reason {
+		return "", ""
+	}
+	return condition.Reason, condition.Message
+}
+
 func conditions(out *assayv1alpha1.BenchmarkScheduleStatus, generation int64, decision Decision, outcome Outcome, now time.Time) {
 	set := func(kind string, value bool, reason, message string) {
 		status := metav1.ConditionFalse
