@@ -108,6 +108,12 @@ bench-verdict: build-calibration ## Figures of verdicts: error rates, power and 
 bench-platform: ## Figures of the platform itself: memory, planning, reconcile duration, and the overhead of a run.
 	@hack/bench-platform.sh
 
+.PHONY: bench-causes
+bench-causes: ## Figures of the causes of broken runs: all are told where people look, and how soon.
+	@mkdir -p out
+	@cd operator && CGO_ENABLED=0 go test -count=1 ./test/causes -args -figures=$(CURDIR)/out/causes.json >&2
+	@cat out/causes.json
+
 .PHONY: bench-first-minute
 bench-first-minute: ## Figures of the first minutes: install dist/ (make release), a first verdict, and the demo, cold and warm (an hour).
 	@hack/bench-first-minute.sh

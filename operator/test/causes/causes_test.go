@@ -5,6 +5,7 @@ import (
 	"html"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
@@ -26,6 +27,10 @@ type way struct {
 	kind, name string
 	spoil      func(a *record.Attempt)
 	says       string
+	// edit changes the template or the spec; nil for the experiment of a pair.
+	edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)
+	// analysed means that only the analysis, which compares trials, can find it. Then it is told with the verdict.
+	analysed bool
 }
 
 // ways are the ways in which a trial fails, with the messages of the runner. Real runs that fail in these ways are those of calibrate
@@ -52,59 +57,96 @@ func ways() []way {
 		}
 	}
 	return []way{
-		{"image", "without the program", exits(127, "cannot start /simulated: No such file or directory"), "No such file or directory"},
-		{"image", "without a shell", exits(127, "cannot start /bin/sh: No such file or directory"), "cannot start /bin/sh"},
-		{"image", "for another machine", exits(126, "cannot start /simulated: Exec format error"), "Exec format error"},
-		{"program", "crashes", killed(11, "killed by signal 11 (SIGSEGV)"), "SIGSEGV"},
-		{"program", "aborts", killed(6, "killed by signal 6 (SIGABRT); the last line on standard error is: assertion failed"), "assertion failed"},
-		{"program", "exits with an error", exits(3, "exited with code 3; the last line on standard error is: no such table"), "no such table"},
-		{"arguments", "unknown", exits(2, "exited with code 2; the last line on standard error is: unknown option --iteration"), "unknown option --iteration"},
-		{"arguments", "out of range", exits(1, "exited with code 1; the last line on standard error is: rows must be a power of two"), "rows must be a power of two"},
-		{"arguments", "missing file", exits(1, "exited with code 1; the last line on standard error is: cannot open data.bin"), "cannot open data.bin"},
-		{"output", "empty", unread("no result: standard output is empty"), "standard output is empty"},
-		{"output", "text", unread("no result: expected a JSON object, found it took 1 s"), "found it took 1 s"},
-		{"output", "without the column", unread("the CSV has no column seconds; it has minutes"), "no column seconds"},
-		{"output", "negative", reports("time", record.Metric{Unit: "s", Value: ptr.To(-1.0)}), "-1"},
-		{"unit", "another one", reports("time", record.Metric{Unit: "ms", Value: ptr.To(1.0)}), "ms"},
-		{"unit", "another metric", reports("latency", record.Metric{Unit: "s", Value: ptr.To(1.0)}), "time"},
-		{"unit", "of the CSV", unread("column seconds: invalid unit mss of the field"), "invalid unit mss"},
-		{"memory", "limit of the pod", killed(9, "killed by the kernel for lack of memory: the limit of the container is 64Mi"), "lack of memory"},
-		{"memory", "allocation fails", exits(101, "exited with code 101; the last line on standard error is: memory allocation failed"), "memory allocation failed"},
-		{"memory", "address space", exits(1, "exited with code 1; the last line on standard error is: mmap: Cannot allocate memory"), "Cannot allocate memory"},
-		{"disk", "full", exits(1, "exited with code 1; the last line on standard error is: No space left on device"), "No space left on device"},
-		{"disk", "read-only", exits(1, "exited with code 1; the last line on standard error is: Read-only file system"), "Read-only file system"},
-		{"disk", "file too large", killed(25, "killed by signal 25 (SIGXFSZ)"), "SIGXFSZ"},
-		{"rights", "program not executable", exits(126, "cannot start /simulated: Permission denied"), "cannot start /simulated: Permission denied"},
-		{"rights", "forbidden call", killed(31, "killed by signal 31 (SIGSYS)"), "SIGSYS"},
-		{"rights", "forbidden file", exits(1, "exited with code 1; the last line on standard error is: /data: Permission denied"), "/data: Permission denied"},
-		{"time", "timeout", ended(record.TimedOut, nil, ptr.To(9), "timed out after 5m0s"), "timed out after 5m0s"},
-		{"time", "timeout of a role", ended(record.TimedOut, nil, ptr.To(9), "role server was not ready after 1m0s"), "role server was not ready"},
-		{"time", "CPU time", killed(24, "killed by signal 24 (SIGXCPU)"), "SIGXCPU"},
-		{"node", "a requirement", refused("spec.environment.require: governor is powersave, required is performance"), "required is performance"},
-		{"node", "too few CPUs", refused("the container may use 1 CPU and the block needs 4"), "the block needs 4"},
-		{"node", "without cgroups", refused("cannot read the cgroup of the container: Permission denied"), "cannot read the cgroup"},
+		{kind: "image", name: "without the program", spoil: exits(127, "cannot start /simulated: No such file or directory"), says: "No such file or directory"},
+		{kind: "image", name: "without a shell", spoil: exits(127, "cannot start /bin/sh: No such file or directory"), says: "cannot start /bin/sh"},
+		{kind: "image", name: "for another machine", spoil: exits(126, "cannot start /simulated: Exec format error"), says: "Exec format error"},
+		{kind: "program", name: "crashes", spoil: killed(11, "killed by signal 11 (SIGSEGV)"), says: "SIGSEGV"},
+		{kind: "program", name: "aborts", spoil: killed(6, "killed by signal 6 (SIGABRT); the last line on standard error is: assertion failed"), says: "assertion failed"},
+		{kind: "program", name: "exits with an error", spoil: exits(3, "exited with code 3; the last line on standard error is: no such table"), says: "no such table"},
+		{kind: "arguments", name: "unknown", spoil: exits(2, "exited with code 2; the last line on standard error is: unknown option --iteration"), says: "unknown option --iteration"},
+		{kind: "arguments", name: "out of range", spoil: exits(1, "exited with code 1; the last line on standard error is: rows must be a power of two"), says: "rows must be a power of two"},
+		{kind: "arguments", name: "missing file", spoil: exits(1, "exited with code 1; the last line on standard error is: cannot open data.bin"), says: "cannot open data.bin"},
+		{kind: "output", name: "empty", spoil: unread("no result: standard output is empty"), says: "standard output is empty"},
+		{kind: "output", name: "text", spoil: unread("no result: expected a JSON object, found it took 1 s"), says: "found it took 1 s"},
+		{kind: "output", name: "without the column", spoil: unread("the CSV has no column seconds; it has minutes"), says: "no column seconds"},
+		{kind: "output", name: "negative", spoil: reports("time", record.Metric{Unit: "s", Value: ptr.To(-1.0)}), says: "-1"},
+		{kind: "unit", name: "another one", spoil: reports("time", record.Metric{Unit: "ms", Value: ptr.To(1.0)}), says: "ms"},
+		{kind: "unit", name: "another metric", spoil: reports("latency", record.Metric{Unit: "s", Value: ptr.To(1.0)}), says: "time"},
+		{kind: "unit", name: "of the CSV", spoil: unread("column seconds: invalid unit mss of the field"), says: "invalid unit mss"},
+		{kind: "memory", name: "limit of the pod", spoil: killed(9, "killed by the kernel for lack of memory: the limit of the container is 64Mi"), says: "lack of memory"},
+		{kind: "memory", name: "allocation fails", spoil: exits(101, "exited with code 101; the last line on standard error is: memory allocation failed"), says: "memory allocation failed"},
+		{kind: "memory", name: "address space", spoil: exits(1, "exited with code 1; the last line on standard error is: mmap: Cannot allocate memory"), says: "Cannot allocate memory"},
+		{kind: "disk", name: "full", spoil: exits(1, "exited with code 1; the last line on standard error is: No space left on device"), says: "No space left on device"},
+		{kind: "disk", name: "read-only", spoil: exits(1, "exited with code 1; the last line on standard error is: Read-only file system"), says: "Read-only file system"},
+		{kind: "disk", name: "file too large", spoil: killed(25, "killed by signal 25 (SIGXFSZ)"), says: "SIGXFSZ"},
+		{kind: "rights", name: "program not executable", spoil: exits(126, "cannot start /simulated: Permission denied"), says: "cannot start /simulated: Permission denied"},
+		{kind: "rights", name: "forbidden call", spoil: killed(31, "killed by signal 31 (SIGSYS)"), says: "SIGSYS"},
+		{kind: "rights", name: "forbidden file", spoil: exits(1, "exited with code 1; the last line on standard error is: /data: Permission denied"), says: "/data: Permission denied"},
+		{kind: "time", name: "timeout", spoil: ended(record.TimedOut, nil, ptr.To(9), "timed out after 5m0s"), says: "timed out after 5m0s"},
+		{kind: "time", name: "timeout of a role", spoil: ended(record.TimedOut, nil, ptr.To(9), "role server was not ready after 1m0s"), says: "role server was not ready"},
+		{kind: "time", name: "CPU time", spoil: killed(24, "killed by signal 24 (SIGXCPU)"), says: "SIGXCPU"},
+		{kind: "node", name: "a requirement", spoil: refused("spec.environment.require: governor is powersave, required is performance"), says: "required is performance"},
+		{kind: "node", name: "too few CPUs", spoil: refused("the container may use 1 CPU and the block needs 4"), says: "the block needs 4"},
+		{kind: "node", name: "without cgroups", spoil: refused("cannot read the cgroup of the container: Permission denied"), says: "cannot read the cgroup"},
+		{kind: "parity", name: "without a digest", edit: requireParity, spoil: func(*record.Attempt) {}, says: "no parity digest"},
+		{kind: "parity", name: "digest of another form", edit: requireParity,
+			spoil: unread("parity: invalid digest: expected sha256 and 64 hexadecimal digits"), says: "invalid digest"},
+		{kind: "parity", name: "another answer", edit: requireParity, analysed: true, spoil: digests(func(a *record.Attempt) string { return a.Arm }),
+			says: "gives another output than the baseline"},
+		{kind: "parity", name: "another answer in each trial", edit: requireParity, analysed: true,
+			spoil: digests(func(a *record.Attempt) string { return a.Trial }), says: "disagrees with itself"},
 	}
 }
 
-// views returns the texts of all views of a run, by their names.
-func views(t *testing.T, spoil func(*record.Attempt)) map[string]string {
+// requireParity lets a run compare the answers of its arms.
+func requireParity(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+	template.Parity = assayv1alpha1.ParityRequired
+	spec.Gates = append(spec.Gates, assayv1alpha1.Gate{Name: "same-answers", Op: assayv1alpha1.ParityEqual})
+}
+
+// digests gives every attempt the digest of a text.
+func digests(of func(*record.Attempt) string) func(*record.Attempt) {
+	return func(a *record.Attempt) {
+		result := *a.Result
+		result.Parity = &record.Parity{Algorithm: "sha256", Digest: record.SHA256([]byte(of(a))), Items: 1}
+		a.Result = &result
+	}
+}
+
+// frozen freezes the experiment of a pair after a change.
+func frozen(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *experiment.Experiment {
 	t.Helper()
 	exp, err := fixture.PairExperiment(nil)
+	if err != nil || edit == nil {
+		return exp
+	}
+	spec, template, err := fixture.SpecAndTemplate(exp)
 	if err != nil {
 		t.Fatal(err)
 	}
+	edit(&spec, &template)
+	if exp, err = experiment.Freeze(exp.Run, spec, template); err != nil {
+		t.Fatal(err)
+	}
+	return exp
+}
+
+// views returns the texts of all views of a run, by their names.
+func views(t *testing.T, of way) map[string]string {
+	t.Helper()
+	exp := frozen(t, of.edit)
 	wave, err := fixture.Wave(exp, 0, 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	attempts := fixture.NewWorld(fixture.Scenarios()[0], 0, 1, 1).Run(exp, wave)
 	for i := range attempts {
-		spoil(&attempts[i])
+		of.spoil(&attempts[i])
 	}
 	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
 	result := analyze.Evidence(exp, evidence, 0)
-	if result.Verdict == experiment.VerdictGo || result.Verdict == experiment.VerdictNoGo {
-		t.Fatalf("a run that measures nothing is %s", result.Verdict)
+	if result.Verdict == experiment.VerdictGo || result.Verdict == experiment.VerdictNoGo && !of.analysed {
+		t.Fatalf("a broken run is %s", result.Verdict)
 	}
 
 	var run assayv1alpha1.BenchmarkRun
@@ -141,31 +183,38 @@ func plain(text string) string {
 }
 
 func TestViews_BrokenRunStatesFirstCause(t *testing.T) {
-	kinds := map[string]int{}
 	for _, of := range ways() {
-		kinds[of.kind]++
 		t.Run(of.kind+", "+of.name, func(t *testing.T) {
 			t.Parallel()
-			for name, text := range views(t, of.spoil) {
+			var missing []string
+			for name, text := range views(t, of) {
 				if !strings.Contains(plain(text), plain(of.says)) {
+					missing = append(missing, name)
 					t.Errorf("%s lacks %q:\n%.2000s", name, of.says, plain(text))
 				}
 			}
+			var after time.Duration
+			if !of.analysed {
+				o := operate(t, nil, of.edit)
+				o.starts()
+				o.measures(of.spoil)
+				var late []string
+				if after, late = o.told(of.says); len(late) > 0 {
+					t.Errorf("while the wave runs, %v lack %q after %s: %s", late, of.says, after, o.run.Status.Reason)
+				}
+				missing = append(missing, late...)
+			}
+			counted.add(t, of.kind, after, missing)
 		})
-	}
-	for kind, count := range kinds {
-		if count < 3 {
-			t.Errorf("%d ways of kind %s, want at least 3", count, kind)
-		}
 	}
 }
 
 // The message is a text of the program: no view prints its control characters or takes it for markup.
 func TestViews_MessageOfProgramIsEscaped(t *testing.T) {
 	evil := "\x1b[2J<script>alert(1)</script>\n::error::@everyone " + strings.Repeat("x", 10_000)
-	for name, text := range views(t, func(a *record.Attempt) {
+	for name, text := range views(t, way{spoil: func(a *record.Attempt) {
 		a.Outcome, a.ExitCode, a.Message, a.Result = record.Failed, ptr.To(1), evil, nil
-	}) {
+	}}) {
 		if strings.ContainsAny(text, "\x1b") || strings.Contains(text, "\n::error::") {
 			t.Errorf("%s has a control character: %.300q", name, text)
 		}
