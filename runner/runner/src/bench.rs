@@ -19,6 +19,7 @@ use crate::block::{self, BlockArgs};
 use crate::canary::Canaries;
 use crate::environment::last_level_cache;
 use crate::host::Host;
+use crate::scratch::ScratchArgs;
 use crate::stop::Stop;
 
 const WARMUPS: usize = 2;
@@ -42,6 +43,7 @@ fn measure(folder: &Path, trials: usize) -> Result<Vec<Duration>, Stop> {
         alone: false,
         executor: Some("bench".to_owned()),
         lease_file: None,
+        scratch: ScratchArgs::default(),
     })
 }
 

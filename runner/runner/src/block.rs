@@ -35,6 +35,7 @@ use crate::record::{self, Folder, Record};
 use crate::requirements;
 use crate::roles::{self, Seat, Service};
 use crate::room::{Room, Rooms};
+use crate::scratch::{Scratch, ScratchArgs};
 use crate::stop::Stop;
 use crate::usage::{self, Usage};
 use crate::verdict::{self, Terms, Verdict};
@@ -70,6 +71,8 @@ pub(crate) struct BlockArgs {
     /// File with the lease in force as JSON, {"node": …, "token": …}; recorded instead of the wave's.
     #[arg(long, value_name = "FILE")]
     pub(crate) lease_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) scratch: ScratchArgs,
 }
 
 /// Runs the block and continues after failed trials. Returns the overhead of each trial.
@@ -77,7 +80,8 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     args.executor.as_deref().map_or(Ok(()), check_executor)?;
     let plan = Plan::read(&args.wave, &args.block, args.lease_file.as_deref()).map_err(Stop::Input)?;
     privacy::hide().map_err(Stop::Runner)?;
-    let launcher = Launcher::new(args.alone).map_err(Stop::Runner)?;
+    let scratch = Scratch::confine(&args.scratch).map_err(Stop::Runner)?;
+    let launcher = Launcher::new(args.alone, scratch).map_err(Stop::Runner)?;
     let record = match (&args.keeper, &args.out) {
         (Some(address), _) => Record::Keeper(Keeper::connect(address, &launcher.signals)?),
         (None, Some(out)) => {
@@ -183,6 +187,7 @@ impl<'a> Block<'a> {
         let mut environment =
             environment::read(&host, &cgroups, allowed.as_ref(), Planned { image: plan.image.clone(), node });
         environment.soft.extend(caller.keys());
+        environment.soft.extend(launcher.scratch.keys());
         let isolation = grant.before(allowed.clone());
         let last_level_cache =
             environment::last_level_cache(&host, allowed.as_ref().and_then(CpuSet::first).unwrap_or(0));

@@ -63,6 +63,8 @@ pub(crate) enum How {
     Exited(Exit),
     TimedOut,
     TooMuchOutput,
+    /// It reached a limit of storage.
+    ReachedLimit(String),
     /// A service did not become ready or exited while it was needed.
     Deserted(String),
 }

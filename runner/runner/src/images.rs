@@ -33,7 +33,7 @@ struct Record {
 }
 
 /// Copies the files that the wave lists for this container's image, which is mounted at `from`.
-pub(crate) fn copy(wave: &Path, reference: &str, from: &Path) -> Result<()> {
+pub(crate) fn copy(wave: &Path, reference: &str, from: &Path, most_bytes: u64) -> Result<()> {
     let wave: Wave = plan::read_record(wave)?;
     let images = wave.images.unwrap_or_default();
     let Some(image) = images.iter().find(|image| image.reference == reference) else {
@@ -41,7 +41,8 @@ pub(crate) fn copy(wave: &Path, reference: &str, from: &Path) -> Result<()> {
     };
     let root = Path::new(&image.root);
     fs::create_dir_all(root).with_context(|| format!("cannot make the folder {}", image.root))?;
-    let mut copier = Copier { from, root, mounts: mounts(), digest: blake3::Hasher::new(), files: 0, bytes: 0 };
+    let mut copier =
+        Copier { from, root, mounts: mounts(), digest: blake3::Hasher::new(), files: 0, bytes: 0, most_bytes };
     let copied = image.files.iter().try_for_each(|file| copier.named(file));
     let mut record = Record { reference: reference.to_owned(), ..Record::default() };
     match copied {
@@ -72,6 +73,8 @@ struct Copier<'a> {
     digest: blake3::Hasher,
     files: usize,
     bytes: u64,
+    /// Limit of `bytes`, because a sparse file takes no room in an image and all of it in a copy.
+    most_bytes: u64,
 }
 
 impl Copier<'_> {
@@ -136,7 +139,15 @@ impl Copier<'_> {
         let _ = fs::remove_file(&target);
         let mut copy = File::create_new(&target)?;
         let mut read = Hashed { source: &mut source, digest: &mut self.digest };
-        self.bytes += io::copy(&mut read, &mut copy)?;
+        let room = self.most_bytes - self.bytes;
+        let copied = io::copy(&mut (&mut read).take(room.saturating_add(1)), &mut copy)?;
+        if copied > room {
+            return Err(io::Error::other(format!(
+                "the copied files are more than {} bytes: list fewer files",
+                self.most_bytes
+            )));
+        }
+        self.bytes += copied;
         self.files += 1;
         copy.set_permissions(Permissions::from_mode(mode | 0o400))?;
         // Some programs compare modification times.
@@ -267,7 +278,7 @@ mod tests {
             let root = self.path(root).display().to_string();
             wave["images"] = json!([{"reference": "lab/kv:1", "root": root, "files": files}]);
             fs::write(self.path("wave.json"), wave.to_string()).expect("written");
-            copy(&self.path("wave.json"), "lab/kv:1", &self.path("image")).expect("it ran");
+            copy(&self.path("wave.json"), "lab/kv:1", &self.path("image"), 1 << 20).expect("it ran");
             Images::read(&[Image { reference: "lab/kv:1".into(), root, files: vec![] }])
         }
     }
@@ -332,12 +343,33 @@ mod tests {
     }
 
     #[test]
+    fn copy_of_a_sparse_file_ends_at_the_limit() {
+        let scene = Scene::new();
+        let sparse = File::create(scene.path("image/app/data/sparse")).expect("a file");
+        sparse.set_len(1 << 40).expect("it takes no room");
+        let images = scene.copy("copy", &["/app"]);
+        let How::CannotStart(reason) = images.program(Some(0), "/app/bin/kv").expect_err("not complete") else {
+            panic!("a repetition does not make the file smaller");
+        };
+        assert!(reason.contains("more than 1048576 bytes"), "{reason}");
+        assert!(fs::metadata(scene.path("copy/app/data/sparse")).expect("begun").len() <= (1 << 20) + 1);
+    }
+
+    #[test]
     fn mounts_are_not_copied() {
         assert!(mounts().contains(Path::new("/proc")), "{:?}", mounts());
         let scene = Scene::new();
         let (from, root) = (scene.path("image"), scene.path("copy"));
         let mounts = BTreeSet::from([scene.path("image/app/data")]);
-        let mut copier = Copier { from: &from, root: &root, mounts, digest: blake3::Hasher::new(), files: 0, bytes: 0 };
+        let mut copier = Copier {
+            from: &from,
+            root: &root,
+            mounts,
+            digest: blake3::Hasher::new(),
+            files: 0,
+            bytes: 0,
+            most_bytes: 99,
+        };
         copier.named("/app").expect("copied");
         assert_eq!(copier.files, 1);
         assert!(scene.path("copy/app/bin/kv").exists() && !scene.path("copy/app/data").exists());

@@ -22,6 +22,7 @@ use crate::log::log;
 use crate::process::{self, Prepared, SWEEP_TIME, Started, cannot_start, has_ended};
 use crate::processes::{self, State};
 use crate::roles::{Company, Service, Start};
+use crate::scratch::Scratch;
 use crate::signals::Signals;
 use crate::stop::Stop;
 use crate::usage::{self, Reap, Reaped};
@@ -56,17 +57,19 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct Launcher {
     pub(crate) signals: Signals,
     pub(crate) inherited: Inherited,
+    /// The folders that trials may write to.
+    pub(crate) scratch: Scratch,
     /// Whether all other processes in this container come from trials.
     alone: bool,
 }
 
 impl Launcher {
     /// Makes the runner a subreaper, so that no orphan escapes.
-    pub(crate) fn new(alone: bool) -> Result<Self> {
+    pub(crate) fn new(alone: bool, scratch: Scratch) -> Result<Self> {
         ensure!(!alone || is_in_a_container(), "--alone kills every other process and is allowed in a container only");
         let signals = Signals::register().context("cannot receive signals")?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
-        Ok(Self { signals, inherited: Inherited::read(), alone })
+        Ok(Self { signals, inherited: Inherited::read(), scratch, alone })
     }
 
     /// Fails if the runner has been asked to stop.
@@ -93,11 +96,16 @@ impl Launcher {
         if let Some(folder) = launch.folder {
             prepared.command.current_dir(folder);
         }
+        self.scratch.begin();
         let (mut company, mut deaths) = (Company::default(), Deaths::default());
-        match company.start(&self.signals, launch.services, (launch.env, launch.inherited), &mut deaths)? {
+        match company.start(self, launch.services, (launch.env, launch.inherited), &mut deaths)? {
             Start::Ready => {}
             Start::NotStarted(how) => return self.dismiss(company, how, deaths),
-            Start::Failed(reason) => return self.dismiss(company, How::Deserted(reason), deaths),
+            Start::Failed(reason) => {
+                let how = self.scratch.reached().map_or(How::Deserted(reason), How::ReachedLimit);
+                return self.dismiss(company, how, deaths);
+            }
+            Start::ReachedLimit(reason) => return self.dismiss(company, How::ReachedLimit(reason), deaths),
             Start::Stopped => return self.sweep(None, &mut deaths).map(|_| None),
         }
         let mut stdout = None;
@@ -136,21 +144,26 @@ impl Launcher {
             if let Some(reason) = company.gone(&mut deaths)? {
                 break Some(Some(How::Deserted(reason)));
             }
+            if let Some(reason) = self.scratch.reached_by_now() {
+                break Some(Some(How::ReachedLimit(reason)));
+            }
             let now = Instant::now();
             if now >= deadline {
                 break Some(Some(How::TimedOut));
             }
             let mut sources = company.captures();
             sources.extend([Some(&stderr), stdout.as_ref()]);
-            process::wait(&self.signals, &sources, deadline - now)?;
+            process::wait(&self.signals, &sources, self.scratch.pause(deadline - now))?;
         };
         let duration = start.elapsed();
         deaths.before_kill(None);
         // The process has not been reaped, so that its process group id cannot have been reused.
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-        let services = if how.is_some() { company.stop(&self.signals, &mut deaths)? } else { Vec::new() };
+        let services = if how.is_some() { company.stop(self, &mut deaths)? } else { Vec::new() };
         let swept = self.sweep(Some(pid), &mut deaths)?;
         let Some(how) = how else { return Ok(None) };
+        // A program may handle the refusal of a write and print a result.
+        let how = self.scratch.reached().map(How::ReachedLimit).or(how);
         self.inherited.restore()?;
 
         let drained_by = Instant::now() + DRAIN_TIME;
@@ -189,7 +202,7 @@ impl Launcher {
     /// Stops the services of a process that does not run.
     fn dismiss(&self, company: Company<'_>, how: How, mut deaths: Deaths) -> Result<Option<Ended>> {
         deaths.before_kill(None);
-        let services = company.stop(&self.signals, &mut deaths)?;
+        let services = company.stop(self, &mut deaths)?;
         self.sweep(None, &mut deaths)?;
         self.inherited.restore()?;
         Ok(Some(Ended { services, deaths: deaths.into_found(), ..Ended::never_ran(how) }))

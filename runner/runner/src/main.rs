@@ -6,6 +6,7 @@ mod caller;
 mod canary;
 mod capture;
 mod cgroup;
+mod confine;
 mod counters;
 mod cpus;
 mod deaths;
@@ -35,6 +36,7 @@ mod record;
 mod requirements;
 mod roles;
 mod room;
+mod scratch;
 mod segments;
 mod signals;
 mod stop;
@@ -84,6 +86,9 @@ enum Command {
         /// Root of the image's file system.
         #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
         from: PathBuf,
+        /// Maximum number of bytes to copy.
+        #[arg(long, value_name = "N", default_value_t = u64::MAX)]
+        most_bytes: u64,
     },
     /// Run one block of a wave and write one attempt per trial.
     Block(BlockArgs),
@@ -110,7 +115,9 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Install { to } => install::install(&to).map_err(Stop::Runner),
-        Command::Copy { wave, image, from } => images::copy(&wave, &image, &from).map_err(Stop::Runner),
+        Command::Copy { wave, image, from, most_bytes } => {
+            images::copy(&wave, &image, &from, most_bytes).map_err(Stop::Runner)
+        }
         Command::Block(args) => block::run(&args).map(drop),
         Command::Probe => survey::print().map_err(Stop::Runner),
         Command::Bench { trials } => bench::run(trials),

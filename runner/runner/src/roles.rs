@@ -19,9 +19,9 @@ use crate::deaths::Deaths;
 use crate::ended::{How, Served};
 use crate::exec::Program;
 use crate::host::Host;
+use crate::launch::Launcher;
 use crate::log::log;
 use crate::process::{self, Prepared, SWEEP_TIME, Started};
-use crate::signals::Signals;
 use crate::usage::{self, Exit, Reap, Reaped};
 use crate::words;
 
@@ -177,6 +177,8 @@ pub(crate) enum Start {
     NotStarted(How),
     /// A service was launched and did not become ready.
     Failed(String),
+    /// The services reached a limit of storage.
+    ReachedLimit(String),
     /// The runner was asked to stop.
     Stopped,
 }
@@ -185,7 +187,7 @@ impl<'a> Company<'a> {
     /// Starts the services in order, each after the readiness of the previous one.
     pub(crate) fn start(
         &mut self,
-        signals: &Signals,
+        launcher: &Launcher,
         services: &'a [Service<'a>],
         env: (&BTreeMap<String, String>, &[Vec<u8>]),
         deaths: &mut Deaths,
@@ -195,7 +197,7 @@ impl<'a> Company<'a> {
                 Ok(member) => self.0.push(member),
                 Err(how) => return Ok(Start::NotStarted(how.of(&format!("role {}", service.role.name)))),
             }
-            match self.until_ready(signals, deaths)? {
+            match self.until_ready(launcher, deaths)? {
                 Start::Ready => {}
                 other => return Ok(other),
             }
@@ -204,12 +206,16 @@ impl<'a> Company<'a> {
     }
 
     /// Waits until the last member is ready.
-    fn until_ready(&mut self, signals: &Signals, deaths: &mut Deaths) -> Result<Start> {
+    fn until_ready(&mut self, launcher: &Launcher, deaths: &mut Deaths) -> Result<Start> {
+        let Launcher { signals, scratch, .. } = launcher;
         let mut pause = PAUSES.0;
         loop {
             signals.clear();
             if signals.stop().is_some() {
                 return Ok(Start::Stopped);
+            }
+            if let Some(reason) = scratch.reached_by_now() {
+                return Ok(Start::ReachedLimit(reason));
             }
             self.drain()?;
             let Some(member) = self.0.last_mut() else { return Ok(Start::Ready) };
@@ -225,7 +231,7 @@ impl<'a> Company<'a> {
             if waited >= limit {
                 return Ok(Start::Failed(member.not_ready_in_time()));
             }
-            process::wait(signals, &self.captures(), pause.min(limit - waited))?;
+            process::wait(signals, &self.captures(), scratch.pause(pause.min(limit - waited)))?;
             pause = (pause * 2).min(PAUSES.1);
         }
     }
@@ -262,10 +268,10 @@ impl<'a> Company<'a> {
 
     /// Stops the members in reverse order, with SIGTERM and, after the grace period, SIGKILL. A runner that was asked
     /// to stop does not wait.
-    pub(crate) fn stop(mut self, signals: &Signals, deaths: &mut Deaths) -> Result<Vec<Served>> {
+    pub(crate) fn stop(mut self, launcher: &Launcher, deaths: &mut Deaths) -> Result<Vec<Served>> {
         for i in (0..self.0.len()).rev() {
             if self.0[i].ended.is_none() {
-                self.stop_one(i, signals, deaths)?;
+                self.stop_one(i, launcher, deaths)?;
             }
         }
         self.drain()?;
@@ -278,7 +284,8 @@ impl<'a> Company<'a> {
         Ok(self.0.into_iter().map(served).collect())
     }
 
-    fn stop_one(&mut self, i: usize, signals: &Signals, deaths: &mut Deaths) -> Result<()> {
+    fn stop_one(&mut self, i: usize, launcher: &Launcher, deaths: &mut Deaths) -> Result<()> {
+        let Launcher { signals, scratch, .. } = launcher;
         let pid = self.0[i].pid;
         // The process has not been reaped, so that its process group id cannot have been reused.
         let _ = rustix::process::kill_process_group(pid, Signal::TERM);
@@ -290,7 +297,10 @@ impl<'a> Company<'a> {
             if process::has_ended(pid)? {
                 return self.0[i].reap(deaths);
             }
-            if asked.elapsed() >= limit || signals.stop().is_some() {
+            if asked.elapsed() >= limit
+                || signals.stop().is_some()
+                || !self.0[i].killed && scratch.reached_by_now().is_some()
+            {
                 if self.0[i].killed {
                     log(format_args!("warning: role {} survived SIGKILL", self.0[i].service.role.name));
                     return Ok(());
@@ -300,7 +310,7 @@ impl<'a> Company<'a> {
                 (self.0[i].killed, limit) = (true, asked.elapsed() + SWEEP_TIME);
             }
             // SIGCHLD wakes the runner.
-            process::wait(signals, &self.captures(), limit.saturating_sub(asked.elapsed()))?;
+            process::wait(signals, &self.captures(), scratch.pause(limit.saturating_sub(asked.elapsed())))?;
         }
     }
 }

@@ -53,6 +53,9 @@ fn by_exit(ended: &Ended, terms: &Terms<'_>) -> Verdict {
         How::NotStarted(reason) => Verdict::unhappy(Outcome::NotStarted, reason.clone()),
         How::CannotStart(reason) => Verdict::unhappy(Outcome::Failed, reason.clone()),
         How::Deserted(reason) => Verdict::unhappy(Outcome::Failed, reason.clone()),
+        How::ReachedLimit(reason) => {
+            Verdict::unhappy(Outcome::Failed, format!("{reason}{}", last_words(&ended.stderr)))
+        }
         How::TimedOut => {
             let others = match ended.left_behind {
                 0 => String::new(),

@@ -5,6 +5,7 @@
 mod attacks;
 mod kernel;
 mod roles;
+mod scratch;
 mod testee;
 
 use std::collections::BTreeMap;
@@ -101,6 +102,11 @@ fn main() {
         roles::sigterm_while_a_server_gets_ready_stops_at_once,
         roles::roles_have_exclusive_cpus_if_available,
         roles::arms_run_the_programs_of_their_images,
+        scratch::disk_is_bounded_in_every_way_of_writing,
+        scratch::memory_is_bounded_and_a_full_one_fails_the_trial,
+        scratch::other_places_refuse_writes,
+        scratch::service_that_fills_the_disk_fails_its_trial,
+        scratch::trial_below_the_limit_succeeds_and_the_fingerprint_has_the_medium,
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
 }

@@ -10,7 +10,7 @@ fn served(server: &[&str], client: &[&str]) -> Bench {
 }
 
 /// Adds a server to every cell; its last argument, the notes file, is placed in the bench's folder.
-fn with_roles(mut bench: Bench, server: &[&str], readiness: Value) -> Bench {
+pub(crate) fn with_roles(mut bench: Bench, server: &[&str], readiness: Value) -> Bench {
     let own = std::env::current_exe().expect("own path").display().to_string();
     let argv: Vec<&str> = [own.as_str(), "testee"].into_iter().chain(server.iter().copied()).collect();
     let ports = |argv: &[&str]| -> Vec<usize> { (0..argv.len()).filter(|&i| argv[i].contains("$(port.")).collect() };

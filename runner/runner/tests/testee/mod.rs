@@ -17,6 +17,41 @@ use rustix::process::Resource;
 
 const RESULT: &str = r#"{"schema": "assay.dev/result/v1alpha1", "workload": {"name": "testee", "version": "1"}, "metrics": {"latency": {"unit": "s", "samples": [0.25, 0.5]}}, "parity": {"algorithm": "blake3", "digest": "0123456789abcdef0123456789abcdef", "items": 1}}"#;
 
+/// Writes in one of the ways in which a program takes storage.
+fn write_much(place: &str, mebibytes: usize, way: &str) -> std::io::Result<()> {
+    let text = vec![7_u8; 1 << 20];
+    let open = |name: String| fs::OpenOptions::new().create(true).append(true).open(name);
+    match way {
+        "one file" | "deleted" => {
+            let mut file = open(place.to_owned())?;
+            if way == "deleted" {
+                fs::remove_file(place)?;
+            }
+            (0..mebibytes).try_for_each(|_| file.write_all(&text))
+        }
+        "many files" => (0..mebibytes).try_for_each(|i| open(format!("{place}-{i}"))?.write_all(&text)),
+        "mapped" => {
+            let file = fs::OpenOptions::new().create(true).truncate(true).read(true).write(true).open(place)?;
+            file.set_len((mebibytes as u64) << 20)?;
+            let (length, all) = (mebibytes << 20, rustix::mm::ProtFlags::WRITE);
+            // SAFETY: the mapping is new, and of the length of the file.
+            let memory =
+                unsafe { rustix::mm::mmap(std::ptr::null_mut(), length, all, rustix::mm::MapFlags::SHARED, &file, 0)? };
+            for page in (0..length).step_by(4096) {
+                // SAFETY: the byte is inside of the mapping.
+                unsafe { memory.cast::<u8>().add(page).write_volatile(7) };
+            }
+            Ok(())
+        }
+        "reserved" => {
+            let file = open(place.to_owned())?;
+            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, (mebibytes as u64) << 20)?;
+            Ok(())
+        }
+        _ => panic!("no such way: {way}"),
+    }
+}
+
 /// `<program> testee <action> <argument>…`
 pub(crate) fn main() {
     let arguments: Vec<String> = std::env::args().skip(2).collect();
@@ -110,6 +145,14 @@ pub(crate) fn main() {
         }
         ["remove", folder] => {
             fs::remove_dir_all(folder).expect("removed");
+            println!("{RESULT}");
+        }
+        // Writes to a place until it is refused, or has written the mebibytes, and succeeds in either case.
+        ["write", place, mebibytes, way] => {
+            let place = place.replace("TMPDIR", &std::env::var("TMPDIR").unwrap_or_default());
+            if let Err(error) = write_much(&place, mebibytes.parse().expect("a number"), way) {
+                eprintln!("refused: {error}");
+            }
             println!("{RESULT}");
         }
         ["dump", path, ..] => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// All attacks by name, with their parameters in [`Target`].
-pub const ALL: [(&str, Attack); 25] = [
+pub const ALL: [(&str, Attack); 27] = [
     // First, because later attacks open descriptors themselves.
     ("inherited", inherited),
     ("trace", trace),
@@ -27,6 +27,8 @@ pub const ALL: [(&str, Attack); 25] = [
     ("delete", delete),
     ("add", add),
     ("program", program),
+    ("elsewhere", elsewhere),
+    ("storage", storage),
     ("pipe", pipe),
     ("link", link),
     ("flood", flood),
@@ -212,6 +214,25 @@ fn program(target: &Target) -> io::Result<String> {
     let new = file.with_extension("new");
     fs::copy("/bin/true", &new)?;
     fs::rename(new, file).map(|()| "another arm's program is replaced".to_owned())
+}
+
+/// Places outside of the temporary folder that a process of a pod's container may be able to write to: the termination log,
+/// which is a file of the host, Argo's folder, the root, and the container's log by its first process.
+const PLACES: [&str; 5] =
+    ["/dev/termination-log", "/var/run/argo/ctr/planted", "/planted", "/proc/1/fd/1", "/proc/1/fd/2"];
+
+fn elsewhere(_: &Target) -> io::Result<String> {
+    let open = |place: &&str| OpenOptions::new().append(true).create(!place.starts_with("/proc")).open(place).is_ok();
+    match PLACES.into_iter().filter(open).collect::<Vec<_>>() {
+        found if found.is_empty() => Err(io::ErrorKind::PermissionDenied.into()),
+        found => Ok(format!("{} can be written to", found.join(", "))),
+    }
+}
+
+/// Fills the temporary folder, and leaves the files there.
+fn storage(_: &Target) -> io::Result<String> {
+    let mut file = File::create(std::env::temp_dir().join("large"))?;
+    (0..8192).try_for_each(|_| file.write_all(&[b'1'; 1 << 20])).map(|()| "8 GiB are written".to_owned())
 }
 
 fn pipe(target: &Target) -> io::Result<String> {

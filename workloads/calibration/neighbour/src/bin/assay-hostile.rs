@@ -13,7 +13,7 @@ struct Cli {
     /// The latency to report, in seconds.
     #[arg(long)]
     value: f64,
-    /// What to do besides: `all` but to end the runner, or `none`.
+    /// What to do besides: `all` but to end the runner and to fill the storage, or `none`.
     #[arg(long, value_name = "NAME")]
     attack: Vec<String>,
     #[command(flatten)]
@@ -30,7 +30,8 @@ fn main() -> std::io::Result<()> {
         return Ok(());
     }
     let all = cli.attack.iter().any(|name| name == "all");
-    let asked = |name: &&str| cli.attack.iter().any(|asked| asked == name) || all && *name != "stop";
+    let asked =
+        |name: &&str| cli.attack.iter().any(|asked| asked == name) || all && !["stop", "storage"].contains(name);
     let names = attacks::ALL.iter().map(|(name, _)| *name).filter(asked);
     let result = format!(
         r#"{{"schema": "assay.dev/result/v1alpha1", "workload": {{"name": "hostile", "version": "1"}}, "metrics": {{"latency": {{"unit": "s", "value": {}}}}}}}"#,
