@@ -34,6 +34,7 @@ var tests = map[string]func(*testing.T){
 	"a hostile candidate":                                        TestHostile_CandidateChangesNoResult,
 	"results are replaced before, during and after the analysis": TestTenant_ReplacedResultsAreNotUsed,
 	"a candidate that ends its block":                            TestHostile_CandidateThatEndsItsBlockFails,
+	"a program writes to every location of its pod":              TestHostile_CandidateThatFillsItsStorageFails,
 	"expressions in parameters":                                  TestBadInput_ParameterValueArrivesVerbatim,
 }
 

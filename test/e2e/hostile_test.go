@@ -74,6 +74,26 @@ func TestHostile_CandidateChangesNoResult(t *testing.T) {
 	}
 }
 
+// A candidate that writes as much as it can, and prints a result, fails at the limit of its storage. The other one cannot write anywhere
+// else.
+func TestHostile_CandidateThatFillsItsStorageFails(t *testing.T) {
+	run := hostileRun("hostile-storage", "storage")
+	run.Spec.Arms[0].Parameters["attack"] = "elsewhere"
+	apply(t, run)
+	untilComplete(t, run.Name, 4*time.Minute)
+	for _, attempt := range attempts(t, run.Name) {
+		message, _ := attempt["message"].(string)
+		said, _ := attempt["stderrTail"].(string)
+		switch {
+		case attempt["arm"] == "hostile" &&
+			(attempt["outcome"] != "Failed" || !strings.Contains(message, "reached its limit of 512 MiB in /tmp")):
+			t.Errorf("attempt %v filled its storage and is %v: %s", attempt["id"], attempt["outcome"], message)
+		case attempt["arm"] == "victim" && (attempt["outcome"] != "Succeeded" || !strings.Contains(said, "elsewhere: refused")):
+			t.Errorf("attempt %v is %v, and its program reports %q", attempt["id"], attempt["outcome"], said)
+		}
+	}
+}
+
 // A candidate that ends the runner in the middle of its trials loses those trials, and its baseline none.
 func TestHostile_CandidateThatEndsItsBlockFails(t *testing.T) {
 	long(t)

@@ -218,6 +218,10 @@ type BenchmarkTemplateSpec struct {
 	// +optional
 	Prepares bool `json:"prepares,omitempty"`
 
+	// scratch is the folder that trials write to in a cluster. Empty is a folder in memory.
+	// +optional
+	Scratch *Scratch `json:"scratch,omitempty"`
+
 	// trialTimeout is how long one trial may run before it is killed and recorded as TimedOut.
 	// +optional
 	// +kubebuilder:default="5m"

@@ -91,6 +91,10 @@ var All = []Attack{
 	{"a program reaches another tenant's service", reachPromise, "charts/assay/templates/network", nil, Cluster},
 	{"a program fills the disk of its node", "No pod of the release fills its node's disk",
 		"sizeLimit and ephemeral-storage in the chart and in operator/internal/executor/argo", nil, Cluster},
+	{"a program writes to every location of its pod",
+		"A trial writes to one folder only, at most 512 MiB beyond its limit, and fails if it reaches the limit " +
+			"([each location](decisions/storage.md))",
+		"operator/internal/executor/argo/scratch.go and the runner's confinement", nil, Cluster},
 	{"results are replaced before, during and after the analysis", resultPromise, "operator/internal/ledger: Accepted", nil, Cluster},
 	{"a hostile candidate", untouchedPromise, "the keeper and the runner's privacy", nil, Cluster},
 	{"a candidate that ends its block", untouchedPromise, "the note that a trial has begun", nil, Cluster},

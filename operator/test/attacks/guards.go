@@ -134,6 +134,8 @@ var Guards = map[string]Guard{
 		"pod-security.kubernetes.io/enforce: restricted", "pod-security.kubernetes.io/enforce: privileged"),
 	"a program reaches another tenant's service": {Values: "networkPolicies.enabled=false"},
 	"a program fills the disk of its node":       {Values: "operator.resources.limits.ephemeral-storage=null"},
+	"a program writes to every location of its pod": built(goPrograms, "operator/internal/executor/argo/block.go",
+		"room.arguments()...", "room.arguments()[:0]..."),
 	"a program looks for credentials and rights in its pod": built(goPrograms, "operator/internal/executor/argo/pod.go",
 		"AllowPrivilegeEscalation: ptr.To(false)", "AllowPrivilegeEscalation: ptr.To(true)"),
 	"results are replaced before, during and after the analysis": built(goPrograms, "operator/internal/ledger/accepted.go",

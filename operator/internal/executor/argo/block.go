@@ -36,7 +36,7 @@ const (
 
 // block is the template of every block: the runner inside the workload's image, on one node, with whole CPUs.
 func block(config Config, exp *experiment.Experiment, wave int) Template {
-	run := exp.Run
+	run, room := exp.Run, scratchOf(exp)
 	return Template{
 		Name:         blockTemplate,
 		Annotations:  map[string]string{displayAnnotation: displayReference},
@@ -49,7 +49,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 		// the first start and deny long blocks their retries.
 		RetryStrategy: retries(exp.Plan.Retries),
 		Volumes: []corev1.Volume{
-			emptyDir("assay-bin", binRoom), emptyDir("tmp", tmpRoom), noToken,
+			emptyDir("assay-bin", binRoom), room.volume(), noToken,
 			{Name: "assay-plan", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: executor.Name(run.Name, wave)},
 			}}},
@@ -63,14 +63,13 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 		}},
 		Container: &corev1.Container{
 			Image: exp.Plan.Workload.Image,
-			Command: []string{
+			Command: append([]string{
 				binFolder + "/assay-runner", "block", "--wave", planFolder + "/" + executor.WaveFile, "--block", blockReference,
 				"--keeper", "unix:" + keeperSocket, "--alone",
-			},
-			Resources:    stored(blockResources(exp.Plan.Placement), layerRoom+binRoom+tmpRoom),
-			VolumeMounts: []corev1.VolumeMount{binMount, planMount, {Name: "tmp", MountPath: "/tmp"}, noTokenMount},
-			// The root is writable, because a workload may write next to its program, as it does in production.
-			SecurityContext: containerSecurity(false),
+			}, room.arguments()...),
+			Resources:       stored(blockResources(exp.Plan.Placement), logRoom+binRoom+room.stored()),
+			VolumeMounts:    []corev1.VolumeMount{binMount, planMount, {Name: scratchVolume, MountPath: scratchFolder}, noTokenMount},
+			SecurityContext: containerSecurity(true),
 		},
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Limits of a pod's ephemeral storage, in bytes. A pod above its limit is evicted, so that no trial fills the disk that other trials use.
-// Requests are small, because most containers use little storage, and it should not limit the number of runs.
+// Limits of a pod's ephemeral storage, in bytes. The kubelet measures it now and then and evicts a pod above its limit, which bounds
+// trusted containers only; the limit of trials is in scratch.go. Requests are small, because most containers use little storage, and it
+// should not limit the number of runs.
 const (
 	emptyRoom  = 1 << 20
 	binRoom    = 256 << 20
-	tmpRoom    = 4 << 30
 	imageRoom  = 2 << 30
 	argoRoom   = 512 << 20
-	layerRoom  = 2 << 30
+	logRoom    = 256 << 20
 	storageAsk = 16 << 20
 	// executorRoom is the limit of Argo's containers, for their logs and Argo's volumes.
 	executorRoom = 2*argoRoom + 256<<20

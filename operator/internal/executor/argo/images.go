@@ -2,6 +2,7 @@ package argo
 
 import (
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,9 +19,7 @@ const skipContainers = "eks.amazonaws.com/skip-containers"
 //
 // Volumes of type image are not used, because the container runtime decides whether programs in them can be executed.
 func withImages(block Template, images []record.Image) Template {
-	if len(images) > 0 {
-		block.Container.Resources = stored(block.Container.Resources, layerRoom+binRoom+tmpRoom+int64(len(images))*imageRoom)
-	}
+	addStored(&block.Container.Resources, int64(len(images))*imageRoom)
 	for i, image := range images {
 		volume := fmt.Sprintf("image-%d", i)
 		mount := corev1.VolumeMount{Name: volume, MountPath: image.Root}
@@ -29,6 +28,8 @@ func withImages(block Template, images []record.Image) Template {
 			Name: volume, Image: image.Reference,
 			Command: []string{
 				binFolder + "/assay-runner", "copy", "--wave", planFolder + "/" + executor.WaveFile, "--image", image.Reference,
+				// The record of the copy needs room too.
+				"--most-bytes", strconv.Itoa(imageRoom - emptyRoom),
 			},
 			Resources:       stored(block.InitContainers[0].Resources, imageRoom),
 			VolumeMounts:    []corev1.VolumeMount{binMount, planMount, mount, noTokenMount},

@@ -45,7 +45,7 @@ func TestWithKeeper_TrialsHaveNoAccessToAttempts(t *testing.T) {
 		"its executions are told apart by the pod's uid":       {strings.Contains(strings.Join(keeper.Command, " "), "--executor {{pod.name}}_$(ASSAY_POD_UID) ")},
 		"its root is read-only":                                {ptr.Deref(keeper.SecurityContext.ReadOnlyRootFilesystem, false)},
 		"the block sets no variables":                          {len(block.Container.Env) == 0},
-		"the runner uses it":                                   {strings.HasSuffix(strings.Join(block.Container.Command, " "), "--keeper unix:/assay-keeper/socket --alone")},
+		"the runner uses it":                                   {strings.Contains(strings.Join(block.Container.Command, " "), " --keeper unix:/assay-keeper/socket --alone ")},
 		"its grace period lets it write its attempts":          {strings.Contains(block.PodSpecPatch, `"terminationGracePeriodSeconds":120`)},
 	} {
 		if !tc.ok {

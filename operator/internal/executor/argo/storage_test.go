@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
@@ -20,6 +22,13 @@ func TestStorage_EveryVolumeAndContainerIsLimited(t *testing.T) {
 		"the simplest run": func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec) {},
 		"CPUs that are shared": func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone
+		},
+		"a scratch folder on a disk": func(_ *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+			template.Scratch = &assayv1alpha1.Scratch{Medium: assayv1alpha1.ScratchDisk}
+		},
+		"a large scratch folder in memory": func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+			spec.Placement.Memory = resource.MustParse("8Gi")
+			template.Scratch = &assayv1alpha1.Scratch{Medium: assayv1alpha1.ScratchMemory, Size: ptr.To(resource.MustParse("6Gi"))}
 		},
 		"arms with images": func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			for i := range spec.Arms {
@@ -101,6 +110,11 @@ func checkStorage(t *testing.T, built *Workflow) {
 			switch {
 			case volume.EmptyDir != nil && volume.EmptyDir.SizeLimit == nil:
 				t.Errorf("volume %s of template %s has no sizeLimit", volume.Name, template.Name)
+			case volume.EmptyDir != nil && volume.EmptyDir.Medium == corev1.StorageMediumMemory:
+				if limit := template.Container.Resources.Limits[corev1.ResourceMemory]; volume.EmptyDir.SizeLimit.Cmp(limit) > 0 {
+					t.Errorf("volume %s of template %s has %s in memory, of which its container has %s",
+						volume.Name, template.Name, volume.EmptyDir.SizeLimit, limit.String())
+				}
 			case volume.EmptyDir != nil:
 				needed += volume.EmptyDir.SizeLimit.Value()
 			case volume.ConfigMap == nil && volume.Secret == nil:
