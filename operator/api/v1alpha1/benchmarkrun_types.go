@@ -948,6 +948,7 @@ const (
 	ReasonLedgerFull     = "LedgerFull"
 	ReasonPodNotStarted  = "PodNotStarted"
 	ReasonPodNotEnding   = "PodNotEnding"
+	ReasonPodKept        = "PodKept"
 	ReasonNoNodeMatches  = "NoNodeMatches"
 	ReasonImageNotPulled = "ImageNotPulled"
 	ReasonNotSuspended   = "NotSuspended"

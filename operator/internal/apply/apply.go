@@ -107,6 +107,8 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 		return client.IgnoreNotFound(a.Client.Delete(ctx, run, client.Preconditions{UID: &run.UID, ResourceVersion: &run.ResourceVersion}))
 	case plan.DeleteExecutions:
 		return a.deleteExecutions(ctx, run, action)
+	case plan.EndPods:
+		return a.endPods(ctx, run, action)
 	case plan.Release:
 		return client.IgnoreNotFound(a.release(ctx, run))
 	default:

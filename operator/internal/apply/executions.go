@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -111,6 +114,18 @@ func (a *Applier) deleteExecutions(ctx context.Context, run *assayv1alpha1.Bench
 	for _, name := range action.Names {
 		if err := a.Executor.Delete(ctx, a.writer(run), executionOf(run, name)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// endPods deletes pods whose own containers have ended.
+func (a *Applier) endPods(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.EndPods) error {
+	for _, pod := range action.Pods {
+		object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: pod.Name}}
+		err := a.Client.Delete(ctx, object, client.Preconditions{UID: ptr.To(types.UID(pod.UID))})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete pod %s: %w", pod.Name, err)
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ import (
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarktemplates,verbs=get;list;watch
 // +kubebuilder:rbac:namespace=runs,groups=argoproj.io,resources=workflows,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:namespace=runs,groups="",resources=configmaps,verbs=get;create;patch
-// +kubebuilder:rbac:namespace=runs,groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:namespace=runs,groups="",resources=pods,verbs=list;watch;delete
 // +kubebuilder:rbac:namespace=runs,groups="",resources=events,verbs=create;patch
 
 // Reconciler turns a BenchmarkRun into waves until it has its verdict.
@@ -195,7 +195,7 @@ func (r *Reconciler) reported(world *observe.World, after *assayv1alpha1.Benchma
 	before := &world.Run.Status
 	r.Metrics.Reported(world, after)
 	for _, event := range slices.Concat(status.Events(before, after), status.AcceptanceEvents(before, after, &world.Run.Spec),
-		status.LeaseEvents(world, after)) {
+		status.LeaseEvents(world, after), status.PodEvents(world, after)) {
 		r.Recorder.Eventf(world.Run, event.Type, event.Reason, "%s", event.Message)
 	}
 }

@@ -2,6 +2,8 @@ package executor
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"assay.dev/assay/operator/internal/record"
 )
@@ -28,6 +30,26 @@ const (
 // KeeperContainer is the keeper's container in the pod of a block, and MainContainer that of the block or the analysis itself. A pod is
 // controlled by an object with the name of its execution.
 const KeeperContainer, MainContainer = "keeper", "main"
+
+// EngineContainer is the container that the engine adds to every pod beside MainContainer.
+const EngineContainer = "wait"
+
+// Init containers of a pod: the engine's own, the one that installs the runner, and one per image of an arm, whose names have a number.
+const (
+	EngineInitContainer, InstallContainer = "init", "install"
+	ImageContainerPrefix                  = "image-"
+)
+
+// IsForeign reports whether a container of a run's pod was added by another program, such as an admission webhook.
+func IsForeign(name string) bool {
+	switch name {
+	case MainContainer, EngineContainer, KeeperContainer, EngineInitContainer, InstallContainer:
+		return false
+	}
+	number, found := strings.CutPrefix(name, ImageContainerPrefix)
+	_, err := strconv.ParseUint(number, 10, 16)
+	return !found || err != nil
+}
 
 // WaveFile is the key of the wave's plan in its ConfigMap.
 const WaveFile = "wave.json"

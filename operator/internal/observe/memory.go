@@ -151,7 +151,7 @@ func (m *Memory) Wrote(run *assayv1alpha1.BenchmarkRun, action plan.Action) {
 	case plan.ReleaseLeases:
 		nodes = action.Nodes
 	case plan.Accept, plan.PlanWave, plan.StartWave, plan.Suspend, plan.Resume, plan.Stop, plan.Terminate, plan.Analyze, plan.DeleteRun,
-		plan.DeleteExecutions, plan.Release: // These write no lease.
+		plan.DeleteExecutions, plan.EndPods, plan.Release: // These write no lease.
 	}
 	for _, node := range nodes {
 		m.leases.Delete(node) // The cache may still have the version before.

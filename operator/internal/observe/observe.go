@@ -109,6 +109,10 @@ func (o *Observer) observeFinished(ctx context.Context, world *World) error {
 	if err := o.leases(ctx, world); err != nil {
 		return fmt.Errorf("read leases: %w", err)
 	}
+	// A container of another program may keep the pod of the last analysis.
+	if _, err := o.pods(ctx, world); err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
 	if world.Run.DeletionTimestamp.IsZero() && !holds(world) {
 		return nil
 	}
@@ -118,9 +122,6 @@ func (o *Observer) observeFinished(ctx context.Context, world *World) error {
 		return fmt.Errorf("list executions: %w", err)
 	}
 	sortExecutions(world, executions)
-	if _, err := o.pods(ctx, world); err != nil {
-		return fmt.Errorf("list pods: %w", err)
-	}
 	return nil
 }
 

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -54,6 +56,12 @@ func podState(pods []corev1.Pod) plan.PodState {
 			out.Ending = append(out.Ending,
 				plan.EndingPod{Name: pod.Name, Node: pod.Spec.NodeName, By: pod.DeletionTimestamp.Time, Block: aliveBlock(pod)})
 		}
+		if found, ok := kept(pod); ok {
+			out.Kept = append(out.Kept, found)
+		}
+		if out.Demoted == "" && aliveBlock(pod) {
+			out.Demoted = demoted(pod)
+		}
 		if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
 			continue
 		}
@@ -76,6 +84,48 @@ func podState(pods []corev1.Pod) plan.PodState {
 		}
 	}
 	return out
+}
+
+// kept returns a pod whose own containers have ended while one of another program still runs. The kubelet itself ends sidecars that are
+// init containers.
+func kept(pod *corev1.Pod) (plan.KeptPod, bool) {
+	out, main := plan.KeptPod{Name: pod.Name, UID: string(pod.UID), Deleting: pod.DeletionTimestamp != nil}, false
+	var running []string
+	for i := range pod.Status.ContainerStatuses {
+		status := &pod.Status.ContainerStatuses[i]
+		ended := status.State.Terminated
+		switch {
+		case executor.IsForeign(status.Name):
+			if ended == nil {
+				running = append(running, status.Name)
+			}
+		case ended == nil:
+			return plan.KeptPod{}, false
+		default:
+			main = main || status.Name == executor.MainContainer
+			if ended.FinishedAt.After(out.Since) {
+				out.Since = ended.FinishedAt.Time
+			}
+		}
+	}
+	slices.Sort(running)
+	out.Containers = strings.Join(running, ", ")
+	return out, main && len(running) > 0
+}
+
+// demoted names the containers of other programs in a pod that is not Guaranteed; empty if there are none.
+func demoted(pod *corev1.Pod) string {
+	if class := pod.Status.QOSClass; class == "" || class == corev1.PodQOSGuaranteed {
+		return ""
+	}
+	var names []string
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if executor.IsForeign(status.Name) {
+			names = append(names, status.Name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // over reports whether a pod has ended, or was deleted before it had a node: the scheduler gives it none any more.

@@ -33,7 +33,7 @@ const (
 func Decide(o Observed, settings Settings, now time.Time) Decision {
 	p := &planner{Observed: o, settings: settings, now: now}
 	p.Ledger.Analysed = p.Ledger.Analysed && !p.unfinished()
-	decision := p.keepLeases(p.decide())
+	decision := p.endKept(p.keepLeases(p.decide()))
 	if decision.Grace == "" && decision.Ending == nil && p.unended() {
 		decision.Grace = assayv1alpha1.GraceForEngine
 	}

@@ -206,7 +206,11 @@ func (p *planner) onLiveNodes() bool {
 func (p *planner) named(execution string) string { return p.settings.Engine.Noun + " " + execution }
 
 func (p *planner) waveMessage() string {
-	return because(p.named(p.Wave.Name)+" is running", p.Failing())
+	message := because(p.named(p.Wave.Name)+" is running", p.Failing())
+	if demoted := p.Demoted(); demoted != "" {
+		message += "; " + demoted
+	}
+	return message
 }
 
 func (p *planner) stopping() *Decision {

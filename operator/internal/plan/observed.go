@@ -23,8 +23,8 @@ type Observed struct {
 	Template *assayv1alpha1.BenchmarkTemplateSpec
 	// Templates are the names of the templates in the run's namespace; only if the one that the run names does not exist.
 	Templates []string
-	Ledger   LedgerState
-	Engine   EngineState
+	Ledger    LedgerState
+	Engine    EngineState
 	// Wave is the execution of the newest wave; nil without one.
 	Wave *Execution
 	// Analyses are the further analyses of the newest wave.
@@ -140,6 +140,11 @@ type PodState struct {
 	// CannotStart describes the first pod with a container that the kubelet cannot start, and Failed the first one that the kubelet rejected,
 	// evicted or killed; empty without one. Both quote the kubelet.
 	CannotStart, Failed string
+	// Kept are the pods whose own containers have ended while one of another program still runs.
+	Kept []KeptPod
+	// Demoted names the containers of other programs in the pod of a block that is not Guaranteed, so that it has no exclusive CPUs; empty
+	// without such a pod.
+	Demoted string
 	// TerminationMessage is the termination message of the pod that failed last, such as the name of a Secret that the store refuses.
 	TerminationMessage string
 }
@@ -171,6 +176,15 @@ type EndingPod struct {
 	By         time.Time
 	// Block means that it runs a block and no analysis.
 	Block bool
+}
+
+// KeptPod is a pod whose own containers have ended, the last of them at Since. Containers are those of other programs that still run.
+type KeptPod struct {
+	Name, UID  string
+	Containers string
+	Since      time.Time
+	// Deleting means that it was told to end.
+	Deleting bool
 }
 
 // Node is the part of a node that decisions depend on.

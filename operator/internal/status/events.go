@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,6 +12,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -46,8 +48,8 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 // warnings are the reasons of a run that does not progress without an intervention.
 var warnings = []string{
 	assayv1alpha1.ReasonNoNodeMatches, assayv1alpha1.ReasonWaitingForNode, assayv1alpha1.ReasonImageNotPulled,
-	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonPodNotStarted, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonEngineMissing,
-	assayv1alpha1.ReasonEngineTooOld, assayv1alpha1.ReasonLedgerFull,
+	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonPodNotStarted, assayv1alpha1.ReasonPodKept, assayv1alpha1.ReasonWriteFailed,
+	assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonEngineMissing, assayv1alpha1.ReasonEngineTooOld, assayv1alpha1.ReasonLedgerFull,
 }
 
 // eventType is the type of event for a change of a condition; empty for a change without an event.
@@ -67,6 +69,19 @@ func eventType(condition metav1.Condition, old *metav1.Condition) string {
 		return corev1.EventTypeWarning
 	}
 	return ""
+}
+
+// PodEvents warn when the status begins to report blocks without exclusive CPUs.
+func PodEvents(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) []Event {
+	demoted := world.Demoted()
+	reports := func(status *assayv1alpha1.BenchmarkRunStatus) bool {
+		condition := meta.FindStatusCondition(status.Conditions, assayv1alpha1.ConditionProgressing)
+		return condition != nil && strings.Contains(condition.Message, demoted)
+	}
+	if demoted == "" || reports(&world.Run.Status) || !reports(after) {
+		return nil
+	}
+	return []Event{event(corev1.EventTypeWarning, "CPUsNotExclusive", "%s", demoted)}
 }
 
 // AcceptanceEvents warn once, when a run is accepted, of requests that no block can meet.

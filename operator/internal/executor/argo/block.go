@@ -55,7 +55,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 			}}},
 		},
 		InitContainers: []corev1.Container{{
-			Name: "install", Image: config.RunnerImage, ImagePullPolicy: config.PullPolicy,
+			Name: executor.InstallContainer, Image: config.RunnerImage, ImagePullPolicy: config.PullPolicy,
 			Command:         []string{"/assay-runner", "install", "--to", binFolder},
 			Resources:       config.preparing(exp.Plan.Placement),
 			VolumeMounts:    []corev1.VolumeMount{{Name: "assay-bin", MountPath: binFolder}, noTokenMount},
@@ -74,10 +74,14 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 	}
 }
 
+// unlessDone is the condition of a retry. A container that ended with 0 has done its work, and its pod was lost afterwards, or was ended
+// because another container kept it. Argo notes the exit code as soon as the container has ended.
+const unlessDone = `lastRetry.exitCode != "0"`
+
 // retries returns the retry strategy of pods that were lost, with exponential backoff.
 func retries(limit int) *RetryStrategy {
 	return &RetryStrategy{
-		Limit: ptr.To(intstr.FromInt32(int32(limit))), RetryPolicy: "Always",
+		Limit: ptr.To(intstr.FromInt32(int32(limit))), RetryPolicy: "Always", Expression: unlessDone,
 		Backoff: &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
 	}
 }

@@ -2,6 +2,7 @@ package argo
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -86,6 +87,7 @@ const keptSeconds = 7 * 24 * 60 * 60
 func base(config Config, run record.Run, wave int, name string) *Workflow {
 	labels := executor.Labels(run, wave)
 	pods := executor.Labels(run, wave)
+	maps.Copy(pods, notInjected.Labels)
 	if config.InstanceID != "" {
 		labels[instanceIDLabel] = config.InstanceID
 	}
@@ -97,17 +99,37 @@ func base(config Config, run record.Run, wave int, name string) *Workflow {
 			// Pods of failed blocks and their logs are retained as long as the Workflow. Both are set here, so that defaults of the
 			// installation neither delete a Workflow before a user has inspected it nor retain all of them. Pods of analyses are
 			// retained, because the operator reads the digests of the analysis from them.
-			PodGC:       &PodGC{Strategy: "OnPodSuccess", LabelSelector: allButAnalyses},
-			TTLStrategy: &TTLStrategy{SecondsAfterCompletion: ptr.To[int32](keptSeconds)},
-			PodMetadata: &Metadata{Labels: pods, Annotations: map[string]string{
-				"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-				"karpenter.sh/do-not-disrupt":                    "true",
-				killAnnotation + argosContainer:                  killCommand("argoexec"),
-			}},
+			PodGC:           &PodGC{Strategy: "OnPodSuccess", LabelSelector: allButAnalyses},
+			TTLStrategy:     &TTLStrategy{SecondsAfterCompletion: ptr.To[int32](keptSeconds)},
+			PodMetadata:     &Metadata{Labels: pods, Annotations: podAnnotations()},
 			PodSpecPatch:    podSpecPatch(config),
 			SecurityContext: podSecurity(),
 		},
 	}
+}
+
+// podAnnotations returns the annotations of every pod: it is not moved while it measures, and receives no other containers.
+func podAnnotations() map[string]string {
+	out := map[string]string{
+		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+		"karpenter.sh/do-not-disrupt":                    "true",
+		killAnnotation + argosContainer:                  killCommand("argoexec"),
+	}
+	maps.Copy(out, notInjected.Annotations)
+	return out
+}
+
+// notInjected excludes pods from the webhooks of service meshes. A proxy shares the CPUs of a trial, takes the Guaranteed class from its
+// pod and, as a plain container, keeps the pod after the block has ended.
+var notInjected = Metadata{
+	Labels: map[string]string{
+		"sidecar.istio.io/inject":   "false",
+		"kuma.io/sidecar-injection": "disabled",
+	},
+	Annotations: map[string]string{
+		"linkerd.io/inject":                   "disabled",
+		"consul.hashicorp.com/connect-inject": "false",
+	},
 }
 
 // tasks returns a task per block. It depends on the previous block on the same node, whether that succeeded or failed.

@@ -72,6 +72,39 @@ func TestBuild_WorkflowsMatchGoldenFiles(t *testing.T) {
 	}
 }
 
+// A container that the operator took for another program's would keep its pod for ever, or end it too early.
+func TestBuild_EveryContainerIsKnownAsAssays(t *testing.T) {
+	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Arms[0].Image, spec.Arms[1].Image = "lab/scan:1", "lab/scan:2"
+	})
+	wave, err := design.BuildWave(exp, 0, 0, 5, []design.Lane{{Node: "node-a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := build(t, exp, wave, []design.Lane{{Node: "node-a"}})
+	var patched corev1.PodSpec
+	if err := yaml.Unmarshal([]byte(built.Spec.PodSpecPatch), &patched); err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Concat(patched.InitContainers, patched.Containers)
+	for _, template := range built.Spec.Templates {
+		all = append(all, template.InitContainers...)
+	}
+	if len(all) < 5 {
+		t.Fatalf("%d containers, want those of Argo, the runner's, the keeper's and one per image", len(all))
+	}
+	for _, container := range all {
+		if executor.IsForeign(container.Name) {
+			t.Errorf("container %s counts as another program's", container.Name)
+		}
+	}
+	for _, name := range []string{"mesh-proxy", "image-", "image-of-another", "image--1", "istio-proxy"} {
+		if !executor.IsForeign(name) {
+			t.Errorf("container %s counts as Assay's", name)
+		}
+	}
+}
+
 func build(t *testing.T, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) *Workflow {
 	t.Helper()
 	out, err := Build(testConfig(t), exp, wave, lanes, 2*time.Hour)

@@ -21,7 +21,7 @@ const skipContainers = "eks.amazonaws.com/skip-containers"
 func withImages(block Template, images []record.Image) Template {
 	addStored(&block.Container.Resources, int64(len(images))*imageRoom)
 	for i, image := range images {
-		volume := fmt.Sprintf("image-%d", i)
+		volume := fmt.Sprintf("%s%d", executor.ImageContainerPrefix, i)
 		mount := corev1.VolumeMount{Name: volume, MountPath: image.Root}
 		block.Volumes = append(block.Volumes, emptyDir(volume, imageRoom))
 		block.InitContainers = append(block.InitContainers, corev1.Container{

@@ -13,7 +13,7 @@ import (
 
 const (
 	// argosContainer is Argo's own container in a pod. The container of a template is executor.MainContainer.
-	argosContainer = "wait"
+	argosContainer = executor.EngineContainer
 	// keeperFolder contains the socket between runner and keeper. A block's container cannot write there. Neither it nor the plan is below
 	// /assay, because that is the program in the keeper's image.
 	keeperFolder = "/assay-keeper"

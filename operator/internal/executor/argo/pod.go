@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
@@ -73,12 +74,12 @@ func (c Config) burstable() corev1.ResourceRequirements {
 // pod is Guaranteed only if the limits of Argo's containers equal their requests. Service variables are disabled, because they would make
 // the environment of trials depend on the namespace.
 func podSpecPatch(config Config) string {
-	executor := func(name string) corev1.Container {
+	resources := func(name string) corev1.Container {
 		return corev1.Container{Name: name, Resources: config.executorResources(), SecurityContext: containerSecurity(false)}
 	}
 	return patch(corev1.PodSpec{
-		InitContainers:     []corev1.Container{executor("init")},
-		Containers:         []corev1.Container{executor(argosContainer)},
+		InitContainers:     []corev1.Container{resources(executor.EngineInitContainer)},
+		Containers:         []corev1.Container{resources(argosContainer)},
 		EnableServiceLinks: ptr.To(false),
 		// Argo's own volumes, for its program and for artifacts, have no size limit by default.
 		Volumes: []corev1.Volume{emptyDir("var-run-argo", argoRoom), emptyDir("tmp-dir-argo", argoRoom)},
@@ -89,14 +90,14 @@ func podSpecPatch(config Config) string {
 func blockPatch(config Config, placement experiment.Placement) string {
 	// A map instead of a PodSpec, whose null containers would remove those of the pod.
 	return patch(map[string]any{
-		"initContainers":                []corev1.Container{{Name: "init", Resources: config.preparing(placement)}},
+		"initContainers":                []corev1.Container{{Name: executor.EngineInitContainer, Resources: config.preparing(placement)}},
 		"terminationGracePeriodSeconds": graceSeconds,
 	})
 }
 
 func analysisPatch(config Config) string {
 	return patch(corev1.PodSpec{
-		InitContainers: []corev1.Container{{Name: "init", Resources: config.burstable()}},
+		InitContainers: []corev1.Container{{Name: executor.EngineInitContainer, Resources: config.burstable()}},
 		Containers:     []corev1.Container{{Name: argosContainer, Resources: config.burstable()}},
 	})
 }

@@ -141,7 +141,9 @@ type Task struct {
 type RetryStrategy struct {
 	Limit       *intstr.IntOrString `json:"limit,omitempty"`
 	RetryPolicy string              `json:"retryPolicy,omitempty"`
-	Backoff     *Backoff            `json:"backoff,omitempty"`
+	// Expression must also hold before a retry.
+	Expression string   `json:"expression,omitempty"`
+	Backoff    *Backoff `json:"backoff,omitempty"`
 }
 
 // Backoff sets the delay between retries.
