@@ -204,8 +204,8 @@ func (r *ScheduleReconciler) locate(ctx context.Context, s *assayv1alpha1.Benchm
 }
 
 // tell emits an event for the news in a status that was written.
-func (r *ScheduleReconciler) tell(s *assayv1alpha1.BenchmarkSchedule, after *assayv1alpha1.BenchmarkScheduleStatus, decision schedule.Decision,
-	outcome schedule.Outcome) {
+func (r *ScheduleReconciler) tell(s *assayv1alpha1.BenchmarkSchedule, after *assayv1alpha1.BenchmarkScheduleStatus,
+	decision schedule.Decision, outcome schedule.Outcome) {
 	if decision.Missed > 0 {
 		r.Recorder.Eventf(s, corev1.EventTypeWarning, "MissedSchedule", "%d due times passed before %s: the newest one counts", decision.Missed,
 			decision.Dealt.Format(time.RFC3339))

@@ -106,8 +106,8 @@ func (p *planner) running() *Decision {
 	return waveRuns(p.waveMessage(), p.untilDeadline())
 }
 
-// notStarting reports why an execution runs no block: it is suspended, has not started, or its node is lost. Then the run waits: each cause may be
-// transient.
+// notStarting reports why an execution runs no block: it is suspended, has not started, or its node is lost. Then the run waits, because
+// each cause may be transient.
 func (p *planner) notStarting() *Decision {
 	pod := p.Pods.Starting
 	switch {
@@ -121,8 +121,8 @@ func (p *planner) notStarting() *Decision {
 			fmt.Sprintf("%s in namespace %s has not been started by %s: %s", p.named(p.Wave.Name), p.Run.Namespace, p.settings.Engine.Name,
 				p.settings.Engine.NotStarted), p.untilDeadline())
 	case p.onLostNode() != "":
-		return waiting(assayv1alpha1.ReasonWaitingForNode, p.onLostNode()+", and a block of this run is on it: repair the node, or delete it from "+
-			"the cluster", p.untilDeadline())
+		return waiting(assayv1alpha1.ReasonWaitingForNode, p.onLostNode()+", and a block of this run is on it: repair the node, or "+
+			"delete it from the cluster", p.untilDeadline())
 	case p.Pods.CannotStart != "":
 		return waiting(assayv1alpha1.ReasonPodNotStarted, p.Pods.CannotStart, p.untilDeadline())
 	case p.Pods.Unschedulable != "":

@@ -41,8 +41,8 @@ func (c *counts) add(t *testing.T, kind string, after time.Duration, missing []s
 }
 
 // kinds are the kinds of ways to break a run, each of which the tests try in at least three ways.
-var kinds = []string{"image", "program", "arguments", "output", "unit", "parity", "memory", "disk", "time", "rights", "store", "node", "policy",
-	"schedule", "admission"}
+var kinds = []string{"image", "program", "arguments", "output", "unit", "parity", "memory", "disk", "time", "rights", "store", "node",
+	"policy", "schedule", "admission"}
 
 // TestMain checks the number of ways after all tests, and writes the figures.
 func TestMain(m *testing.M) {
