@@ -155,38 +155,33 @@ func TestNames_DistinctAndValid(t *testing.T) {
 	}
 }
 
-func TestBlocks_FromBudget(t *testing.T) {
+func TestCheckBudget_TooSlowProgramIsRejectedWithBudget(t *testing.T) {
 	for name, tc := range map[string]struct {
 		budget, block time.Duration
-		want          int
 		says          string
 	}{
-		"a program of half a second":         {time.Minute, 2 * time.Second, 23, ""},
-		"a fast program gets the maximum":    {time.Minute, 50 * time.Millisecond, 100, ""},
-		"a program that takes no time":       {time.Minute, 0, 100, ""},
-		"just enough":                        {time.Minute, 4400 * time.Millisecond, 10, ""},
-		"too slow, with the required budget": {time.Minute, 20 * time.Second, 0, "give --budget 4m31s"},
+		"a program of half a second": {time.Minute, 2 * time.Second, ""},
+		"just enough":                {time.Minute, time.Minute / 11, ""},
+		"too slow":                   {time.Minute, 20 * time.Second, "a block of all commands took 20s, and a verdict takes 10 blocks after the first: give --budget 4m58s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Blocks(tc.budget, tc.block)
-			if got != tc.want || (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("got %d (%v), want %d", got, err, tc.want)
+			err := CheckBudget(tc.budget, tc.block)
+			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want %q", err, tc.says)
 			}
 		})
 	}
 }
 
-func TestBlocks_FitBudgetAndSuggestedBudget(t *testing.T) {
+// The advised budget suffices although the first block of the next comparison takes a third longer, and holds the blocks then.
+func TestEnough_SufficesTheFirstTime(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
-		budget := time.Second + time.Duration(random.Int64N(int64(time.Hour)))
 		block := time.Millisecond + time.Duration(random.Int64N(int64(10*time.Minute)))
-		blocks, err := Blocks(budget, block)
-		if err == nil && (blocks < LeastBlocks || time.Duration(blocks+1)*block > budget) {
-			t.Fatalf("%d blocks of %s in %s", blocks, block, budget)
-		}
-		if _, err := Blocks(Enough(block), block); err != nil {
-			t.Fatal(err)
+		slower := time.Duration(float64(block) * (1 + random.Float64()/3))
+		budget := Enough(block)
+		if err := CheckBudget(budget, slower); err != nil || (LeastBlocks+1)*slower > budget {
+			t.Fatalf("blocks of %s, then %s: %s (%v)", block, slower, budget, err)
 		}
 	}
 }

@@ -8,27 +8,34 @@ import (
 )
 
 const (
-	// LeastBlocks is the minimum number of blocks for a verdict, the default of blocks.min.
+	// LeastBlocks is the minimum number of blocks for a verdict, the default of blocks.min. The first wave has them.
 	LeastBlocks = 10
-	// mostBlocks is where more blocks narrow an interval too little to wait for them: it shrinks with the square root.
-	mostBlocks = 100
-	// planned is the share of the budget that is given out: machines are not always as fast as at first.
-	planned = 0.8
+	// mostBlocks is the limit of blocks.max in the API, and mostTrials that of budget.trials.
+	mostBlocks, mostTrials = 1000, 100_000
+	// Precision is the relative half width at which a comparison ends within its budget. It does not depend on the verdict, so that looking
+	// again after every wave does not make wrong verdicts more likely.
+	Precision = "1%"
+	// reserve is the share of time beyond that of the first block that a budget is advised with: machines are not always as fast as at first.
+	reserve = 1.35
 )
 
-// Blocks returns the number of blocks that fit into the budget after the pilot block.
-func Blocks(budget, block time.Duration) (int, error) {
-	fit := int(planned * float64(budget-block) / float64(max(block, time.Millisecond)))
-	if fit < LeastBlocks {
-		return 0, fmt.Errorf("the program is too slow for --budget %s: a block took %s, and a verdict takes %d blocks after the first: "+
-			"give --budget %s, or a command that does less", budget, quantity.Duration(block, time.Millisecond), LeastBlocks, Enough(block))
+// CheckBudget returns an error if the fewest blocks for a verdict do not fit into the budget behind the pilot block.
+func CheckBudget(budget, block time.Duration) error {
+	if time.Duration(LeastBlocks+1)*block > budget {
+		return fmt.Errorf("the program is too slow for --budget %s: a block of all commands took %s, and a verdict takes %d blocks after the "+
+			"first: give --budget %s, or a command that does less", budget, quantity.Duration(block, time.Millisecond), LeastBlocks, Enough(block))
 	}
-	return min(fit, mostBlocks), nil
+	return nil
 }
 
-// Enough is a budget, in whole seconds, that holds the fewest blocks.
+// Enough is a budget, in whole seconds, that holds the fewest blocks even if they take longer than the first one.
 func Enough(block time.Duration) time.Duration {
-	return time.Duration(float64(block)*(LeastBlocks/planned+1)).Truncate(time.Second) + time.Second
+	return time.Duration(reserve*float64(block)*(LeastBlocks+1)).Truncate(time.Second) + time.Second
+}
+
+// Further is a budget in which a comparison that took a time would have a number of blocks more, in whole seconds.
+func Further(took time.Duration, more int, block time.Duration) time.Duration {
+	return (took + time.Duration(reserve*float64(more)*float64(block))).Truncate(time.Second) + time.Second
 }
 
 // Room returns the time for the blocks, with a reserve for retries after noise.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -12,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // Question is the comparison that the command line describes.
@@ -26,11 +29,14 @@ type Question struct {
 	Benchmarks []string
 	// Requirements are the gates, as of --require; without any it is asked whether a candidate is faster.
 	Requirements []string
-	Blocks       int
-	Warmup       int
-	CPUs         int
-	Budget       time.Duration
-	OnViolation  assayv1alpha1.ViolationPolicy
+	// By is the deciding figure of commands that report none, and without requirements: WallTime or CPUTime.
+	By string
+	// Blocks is the number of blocks; 0 continues until the interval is as narrow as Precision, within the budget.
+	Blocks      int
+	Warmup      int
+	CPUs        int
+	Budget      time.Duration
+	OnViolation assayv1alpha1.ViolationPolicy
 	// Variables of the environment of all commands, as of --env.
 	Variables []Variable
 }
@@ -62,7 +68,7 @@ func (q *Question) BenchmarkRun() (*assayv1alpha1.BenchmarkRun, error) {
 		}
 		figures.Benchmark = "$(" + benchmarkParameter + ")"
 	}
-	if err := figures.check(); err != nil {
+	if err := errors.Join(figures.check(), q.checkBy()); err != nil {
 		return nil, err
 	}
 	commands := make([][]string, len(q.Commands))
@@ -114,15 +120,21 @@ func (q *Question) BenchmarkRun() (*assayv1alpha1.BenchmarkRun, error) {
 	for i, name := range q.Names {
 		spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: name, Baseline: i == 0, Parameters: values[i]})
 	}
+	perBlock := len(q.Names) * (experiment.VisitTrials + q.Warmup)
 	spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(q.Blocks), Max: int32(q.Blocks)}
-	if q.OnViolation == assayv1alpha1.ViolationRetry {
+	switch {
+	case q.Blocks == 0:
+		spec.Design.Blocks = assayv1alpha1.Blocks{Min: LeastBlocks, Max: int32(max(LeastBlocks+1, min(mostBlocks, mostTrials/perBlock)))}
+		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: Precision}
+	case q.OnViolation == assayv1alpha1.ViolationRetry:
 		spec.Design.Blocks.Max = 2 * int32(q.Blocks)
 	}
 	spec.Design.WarmupTrials = int32(q.Warmup)
 	spec.Placement = assayv1alpha1.Placement{CPUs: int32(q.CPUs), Exclusive: assayv1alpha1.ExclusiveNone, Memory: resource.MustParse("1Gi")}
 	spec.Environment = &assayv1alpha1.Environment{OnViolation: q.OnViolation}
-	perBlock := int32(len(q.Names) * (2 + q.Warmup))
-	spec.Budget = assayv1alpha1.Budget{WallClock: metav1.Duration{Duration: q.Budget}, Trials: max(2000, perBlock*spec.Design.Blocks.Max)}
+	spec.Budget = assayv1alpha1.Budget{
+		WallClock: metav1.Duration{Duration: q.Budget}, Trials: min(mostTrials, max(2000, int32(perBlock)*spec.Design.Blocks.Max)),
+	}
 	spec.Gates, err = q.gates()
 	return run, err
 }
@@ -199,13 +211,42 @@ func quoted(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// Faster is the gate without --require: Go is faster, NoGo is slower, Inconclusive is that neither was shown.
-const Faster = "faster"
+// Faster is the gate without --require: Go is faster, NoGo is slower, Inconclusive is that neither was shown. Beside is the gate of the
+// figure that does not decide, which never changes a verdict.
+const (
+	Faster = "faster"
+	Beside = "beside"
+)
+
+// The figures of the process that --by can name, of which one is fixed as the deciding one before the first trial.
+const (
+	WallTime = "wall"
+	CPUTime  = "cpu"
+)
+
+// byMetric are the metrics of --by.
+var byMetric = map[string]string{WallTime: record.ProcessPrefix + "wallTime", CPUTime: record.ProcessPrefix + "cpuTime"}
+
+// checkBy reports a deciding figure that is unknown, or that something else has fixed.
+func (q *Question) checkBy() error {
+	switch {
+	case byMetric[q.By] == "" && q.By != "":
+		return fmt.Errorf("invalid --by %q: %s", q.By, suggest.Allowed(q.By, []string{WallTime, CPUTime}))
+	case q.By != "" && len(q.Requirements) > 0:
+		return errors.New("--by and --require both name the figure that decides: use one of them, such as --require 'cpuTime<=1x'")
+	case q.By != "" && q.Figures.Format != assayv1alpha1.NoOutput:
+		return errors.New("--by is for commands that report no figures, and --format reads one that decides: use one of them")
+	}
+	return nil
+}
+
+// requirementPrefix begins the names of the gates of --require.
+const requirementPrefix = "require-"
 
 var requirement = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9.]*)\s*(<=|>=)\s*([0-9]+(?:\.[0-9]+)?)\s*(x|[A-Za-z]*)\s*$`)
 
 func (q *Question) gates() ([]assayv1alpha1.Gate, error) {
-	metric, reported := "process.wallTime", q.Figures.metric()
+	metric, reported := byMetric[cmp.Or(q.By, WallTime)], q.Figures.metric()
 	op := assayv1alpha1.RatioAtMost
 	if reported != nil {
 		metric = reported.Name
@@ -214,7 +255,15 @@ func (q *Question) gates() ([]assayv1alpha1.Gate, error) {
 		}
 	}
 	if len(q.Requirements) == 0 {
-		return []assayv1alpha1.Gate{{Name: Faster, Metric: metric, Op: op, Bound: "1"}}, nil
+		out := []assayv1alpha1.Gate{{Name: Faster, Metric: metric, Op: op, Bound: "1"}}
+		if reported == nil {
+			other := byMetric[CPUTime]
+			if metric == other {
+				other = byMetric[WallTime]
+			}
+			out = append(out, assayv1alpha1.Gate{Name: Beside, Metric: other, Op: op, Bound: "1", Severity: assayv1alpha1.Advisory})
+		}
+		return out, nil
 	}
 	var out []assayv1alpha1.Gate
 	for i, text := range q.Requirements {
@@ -223,7 +272,7 @@ func (q *Question) gates() ([]assayv1alpha1.Gate, error) {
 			return nil, fmt.Errorf("--require %q: write METRIC<=BOUND or METRIC>=BOUND, with an x where the bound is a multiple of the baseline's, "+
 				"such as 'wallTime<=0.9x' or 'peakMemory<=200Mi'", text)
 		}
-		gate := assayv1alpha1.Gate{Name: "require-" + strconv.Itoa(i+1), Metric: parts[1], Bound: parts[3]}
+		gate := assayv1alpha1.Gate{Name: requirementPrefix + strconv.Itoa(i+1), Metric: parts[1], Bound: parts[3]}
 		if _, read := record.FindProcessQuantity(record.ProcessPrefix + parts[1]); read != nil && (reported == nil || reported.Name != parts[1]) {
 			gate.Metric = record.ProcessPrefix + parts[1]
 		}

@@ -137,3 +137,61 @@ func TestBenchmarkRun_BenchmarksOfEachCommand(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func frozen(t *testing.T, question *Question) *experiment.Experiment {
+	t.Helper()
+	run, err := question.BenchmarkRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := experiment.Freeze(record.Run{Name: "bench"}, run.Spec, *run.Spec.Template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// One figure decides, and it is fixed in the run before the first trial. The other one never does.
+func TestQuestion_DecidingFigureIsFixedBeforeFirstTrial(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*Question)
+		want string
+		says string
+	}{
+		"wall time by default":          {func(*Question) {}, "faster process.wallTime Blocking, beside process.cpuTime Advisory", ""},
+		"wall time by name":             {func(q *Question) { q.By = WallTime }, "faster process.wallTime Blocking, beside process.cpuTime Advisory", ""},
+		"CPU time":                      {func(q *Question) { q.By = CPUTime }, "faster process.cpuTime Blocking, beside process.wallTime Advisory", ""},
+		"a figure that is not known":    {func(q *Question) { q.By = "cpus" }, "", `invalid --by "cpus": did you mean cpu? Allowed are wall, cpu`},
+		"a figure beside a requirement": {func(q *Question) { q.By, q.Requirements = CPUTime, []string{"wallTime<=1x"} }, "", "use one of them"},
+		"a figure beside that of an output": {func(q *Question) { q.By, q.Figures.Format = CPUTime, assayv1alpha1.HyperfineOutput }, "",
+			"use one of them"},
+		"a requirement": {func(q *Question) { q.Requirements = []string{"cpuTime<=1x"} }, "require-1 process.cpuTime Blocking", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			question := Question{
+				Commands: [][]string{{"/a"}, {"/b"}}, Names: []string{"a", "b"}, Figures: Figures{Format: assayv1alpha1.NoOutput}, CPUs: 1,
+				Budget: time.Minute, OnViolation: assayv1alpha1.ViolationWarn,
+			}
+			c.edit(&question)
+			if _, err := question.BenchmarkRun(); c.says != "" {
+				if err == nil || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("error %v, want one that says %q", err, c.says)
+				}
+				return
+			}
+			var got []string
+			exp := frozen(t, &question)
+			for _, gate := range exp.Plan.Gates {
+				if gate.Metric != "" {
+					got = append(got, gate.Name+" "+gate.Metric+" "+string(gate.Severity))
+				}
+			}
+			if text := strings.Join(got, ", "); text != c.want {
+				t.Errorf("gates %s, want %s", text, c.want)
+			}
+			if stop := exp.Plan.Design.Stop; stop == nil || stop.RelativeHalfWidth != 0.01 || exp.Plan.Design.Blocks.Min != LeastBlocks {
+				t.Errorf("blocks %+v until %+v", exp.Plan.Design.Blocks, stop)
+			}
+		})
+	}
+}

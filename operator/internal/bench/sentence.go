@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // people maps metrics of processes to their names in sentences.
@@ -17,10 +18,68 @@ var people = map[string]string{
 	"process.wallTime": "wall time", "process.cpuTime": "CPU time", "process.peakMemory": "memory",
 }
 
-// Sentence compares a candidate with the baseline by the requested metric and the resource usage.
-func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate string) string {
+// Answer formats the comparison of a candidate with the baseline: the deciding figure, a line with the others beside it, and with
+// requirements a closing line with their outcome. More formats the advice for a number of further blocks. By is the command that decides by
+// the figure beside; "" for none.
+func Answer(exp *experiment.Experiment, result *analysis.Analysis, candidate string, more func(blocks int) string, by string) []string {
 	asked := judged(exp, result, candidate)
-	certain := doubt(asked)
+	lines := []string{sentence(exp, result, candidate, asked, more)}
+	beside := others(result, candidate, asked)
+	if why := decidesBeside(result, candidate, asked); why != "" && by != "" {
+		beside += "; " + why + " would decide: " + by
+	}
+	if beside != "" {
+		lines = append(lines, "  beside it: "+beside)
+	}
+	return append(lines, requirements(result, candidate, more)...)
+}
+
+// decidesBeside names the figure of the gate beside if it decides and the deciding figure does not; empty otherwise.
+func decidesBeside(result *analysis.Analysis, candidate string, asked *analysis.GateResult) string {
+	if asked.Outcome != experiment.VerdictInconclusive {
+		return ""
+	}
+	for i := range result.Gates {
+		gate := &result.Gates[i]
+		decides := gate.Outcome == experiment.VerdictGo || gate.Outcome == experiment.VerdictNoGo
+		if gate.Gate == Beside && gate.Candidate == candidate && decides {
+			return people[gate.Metric]
+		}
+	}
+	return ""
+}
+
+// requirements formats the outcome of each requirement of a candidate; none without --require.
+func requirements(result *analysis.Analysis, candidate string, more func(blocks int) string) (out []string) {
+	words := map[experiment.Verdict]string{
+		experiment.VerdictGo: "meets", experiment.VerdictNoGo: "misses", experiment.VerdictInconclusive: "may meet",
+		experiment.VerdictInvalid: "may meet",
+	}
+	signs := map[experiment.Op][2]string{
+		experiment.AtMost: {"<=", ""}, experiment.RatioAtMost: {"<=", "x"}, experiment.AtLeast: {">=", ""}, experiment.RatioAtLeast: {">=", "x"},
+	}
+	for i := range result.Gates {
+		gate := &result.Gates[i]
+		sign, known := signs[gate.Op]
+		if gate.Candidate != candidate || !strings.HasPrefix(gate.Gate, requirementPrefix) || !known || gate.Bound == nil {
+			continue
+		}
+		text := fmt.Sprintf("%s %s %s%s%s%s", quoteDigits(candidate), words[gate.Outcome], strings.TrimPrefix(gate.Metric, record.ProcessPrefix),
+			sign[0], quantity.Full(*gate.Bound), sign[1])
+		if gate.Estimate != nil {
+			text += ": " + analysis.Describe(gate.Estimate)
+		} else if gate.Message != "" {
+			text += ": " + gate.Message
+		}
+		out = append(out, text+doubt(gate, more))
+	}
+	return out
+}
+
+// sentence compares a candidate with the baseline by the deciding figure.
+func sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate string, asked *analysis.GateResult,
+	more func(blocks int) string) string {
+	certain := doubt(asked, more)
 	if why := cmp.Or(incomplete(exp, result, candidate), undecided(exp, result, asked, candidate)); why != "" {
 		certain = ", not certain: " + why
 	}
@@ -28,6 +87,11 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate s
 	if asked.Estimate == nil && asked.Message != "" {
 		text = fmt.Sprintf("%s has no comparison of %s: %s", quoteDigits(candidate), cmp.Or(people[asked.Metric], asked.Metric), asked.Message)
 	}
+	return text
+}
+
+// others formats the figures that do not decide.
+func others(result *analysis.Analysis, candidate string, asked *analysis.GateResult) string {
 	said := []string{asked.Metric}
 	var beside []string
 	for i := range result.Ratios {
@@ -38,10 +102,10 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate s
 			beside = append(beside, word+" "+analysis.Describe(&ratio.Estimate))
 		}
 	}
-	if len(beside) > 0 {
-		text += fmt.Sprintf("; %s, %s confidence", strings.Join(beside, ", "), quantity.Percent(result.Confidence, 4))
+	if len(beside) == 0 {
+		return ""
 	}
-	return text
+	return fmt.Sprintf("%s, %s confidence", strings.Join(beside, ", "), quantity.Percent(result.Confidence, 4))
 }
 
 // Short is how a candidate compares so far.
@@ -133,12 +197,12 @@ func undecided(exp *experiment.Experiment, result *analysis.Analysis, of *analys
 }
 
 // doubt formats the confidence of a decision, or its absence.
-func doubt(of *analysis.GateResult) string {
+func doubt(of *analysis.GateResult, more func(blocks int) string) string {
 	switch {
 	case of.Outcome == experiment.VerdictGo || of.Outcome == experiment.VerdictNoGo:
 		return ", " + quantity.Percent(of.Confidence, 4) + " confidence"
 	case of.Outcome == experiment.VerdictInconclusive && of.MoreBlocks != nil:
-		return fmt.Sprintf(", not certain: about %d more blocks may decide (--budget)", *of.MoreBlocks)
+		return ", not certain: " + more(*of.MoreBlocks)
 	case of.Outcome == experiment.VerdictInconclusive, of.Outcome == experiment.VerdictInvalid:
 		return ", not certain"
 	default:

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestSentence_IncompleteArmIsNotCertain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, scanned.Crash(tc.arm, tc.most))
-			got := Sentence(exp, found, "fused-m4r")
+			got := answer(exp, found, "fused-m4r")
 			if !strings.Contains(got, tc.says) || strings.Contains(got, "did not complete") != (tc.says != "") ||
 				strings.Contains(got, "), 99.5 % confidence") && tc.says != "" {
 				t.Errorf("it says %q, want %q in it", got, tc.says)
@@ -80,7 +81,7 @@ func TestSentence_ConfidenceFollowsVerdict(t *testing.T) {
 			if tc.change != nil {
 				tc.change(found)
 			}
-			got := Sentence(exp, found, "fused-m4r")
+			got := answer(exp, found, "fused-m4r")
 			if !strings.Contains(got, tc.says) || strings.Contains(tc.says, "certain") != strings.Contains(got, "certain") {
 				t.Errorf("it says %q, want %q in it", got, tc.says)
 			}
@@ -95,7 +96,7 @@ func TestSentence_NamesEachResourceOnce(t *testing.T) {
 	tail := took
 	tail.Statistic = "p95"
 	found.Ratios = append(found.Ratios, took, tail)
-	if got := Sentence(exp, found, "fused-m4r"); strings.Count(got, "CPU time") != 1 {
+	if got := answer(exp, found, "fused-m4r"); strings.Count(got, "CPU time") != 1 {
 		t.Errorf("it says %q, want the CPU time in it once", got)
 	}
 }
@@ -108,7 +109,57 @@ func TestSentence_NameOfDigitsIsQuoted(t *testing.T) {
 			found.Ratios[i].Candidate = "9"
 		}
 	}
-	if got := Sentence(exp, found, "9"); !strings.Contains(got, `"9" takes `) || !strings.Contains(got, `x as long as "1" [`) {
+	if got := answer(exp, found, "9"); !strings.Contains(got, `"9" takes `) || !strings.Contains(got, `x as long as "1" [`) {
 		t.Errorf("it says %q, want the names in quotes", got)
+	}
+}
+
+// answer returns the lines of an answer as one text.
+func answer(exp *experiment.Experiment, result *analysis.Analysis, candidate string) string {
+	more := func(blocks int) string { return fmt.Sprintf("%d blocks more", blocks) }
+	return strings.Join(Answer(exp, result, candidate, more, "bench --by cpu"), "\n")
+}
+
+// The figure beside the deciding one changes no answer: a difference in wall time stays one whatever the CPU time is. If it alone decides,
+// the command that decides by it is printed.
+func TestAnswer_FigureBesideIsShownAndNeverDecides(t *testing.T) {
+	exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, nil)
+	ratio := found.Ratios[slices.IndexFunc(found.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == "fused-m4r" })]
+	gate := func(name, metric string, outcome experiment.Verdict) analysis.GateResult {
+		estimate := ratio.Estimate
+		return analysis.GateResult{Gate: name, Candidate: "fused-m4r", Metric: metric, Outcome: outcome, Estimate: &estimate, Confidence: 0.995}
+	}
+	for _, wall := range []experiment.Verdict{experiment.VerdictGo, experiment.VerdictNoGo, experiment.VerdictInconclusive} {
+		for _, cpu := range []experiment.Verdict{experiment.VerdictGo, experiment.VerdictNoGo, experiment.VerdictInconclusive} {
+			result := *found
+			result.Gates = []analysis.GateResult{gate(Faster, "process.wallTime", wall), gate(Beside, "process.cpuTime", cpu)}
+			lines := Answer(exp, &result, "fused-m4r", nil, "assay bench --by cpu old new")
+			decided := wall != experiment.VerdictInconclusive
+			if certain := !strings.Contains(lines[0], "not certain"); certain != decided || strings.Contains(lines[0], "CPU time") {
+				t.Errorf("wall time %s, CPU time %s: the sentence is %q", wall, cpu, lines[0])
+			}
+			advised := strings.Contains(strings.Join(lines, "\n"), "CPU time would decide: assay bench --by cpu old new")
+			if want := !decided && cpu != experiment.VerdictInconclusive; advised != want || len(lines) > 2 {
+				t.Errorf("wall time %s, CPU time %s: %q", wall, cpu, lines)
+			}
+		}
+	}
+}
+
+func TestAnswer_RequirementIsTheClosingSentence(t *testing.T) {
+	exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, nil)
+	ratio := found.Ratios[slices.IndexFunc(found.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == "fused-m4r" })]
+	for outcome, want := range map[experiment.Verdict]string{
+		experiment.VerdictGo: "fused-m4r meets wallTime<=0.9x: ", experiment.VerdictNoGo: "fused-m4r misses wallTime<=0.9x: ",
+		experiment.VerdictInconclusive: "fused-m4r may meet wallTime<=0.9x: ",
+	} {
+		bound, more := 0.9, 7
+		found.Gates = []analysis.GateResult{{Gate: "require-1", Candidate: "fused-m4r", Metric: "process.wallTime", Op: experiment.RatioAtMost,
+			Bound: &bound, Outcome: outcome, Estimate: &ratio.Estimate, Confidence: 0.995, MoreBlocks: &more}}
+		lines := Answer(exp, found, "fused-m4r", func(blocks int) string { return fmt.Sprintf("--blocks %d", blocks) }, "")
+		last := lines[len(lines)-1]
+		if !strings.HasPrefix(last, want) || strings.Contains(last, "not certain: --blocks 7") != (outcome == experiment.VerdictInconclusive) {
+			t.Errorf("%s: %q, want %q", outcome, last, want)
+		}
 	}
 }

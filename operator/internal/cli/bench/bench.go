@@ -11,10 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"mvdan.cc/sh/v3/syntax"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -33,12 +36,15 @@ type benchOptions struct {
 	names, candidates, require []string
 	benchmarks                 []string
 	baseline, format, noise    string
+	by                         string
 	save                       string
-	shell, cleanEnv            bool
-	variables                  []string
-	budget                     time.Duration
-	blocks, warmup, cpus       int
-	figures                    bench.Figures
+	// typed is the command line that decides by the other figure.
+	typed                string
+	shell, cleanEnv      bool
+	variables            []string
+	budget               time.Duration
+	blocks, warmup, cpus int
+	figures              bench.Figures
 }
 
 func NewBenchCommand() *cobra.Command {
@@ -50,8 +56,11 @@ func NewBenchCommand() *cobra.Command {
 		Long: "Compare the time, CPU time and memory of command lines on this machine. The first command is the baseline. " +
 			"Trials are interleaved, pinned to CPUs and judged by intervals, as in any run, with a ledger and a report. " +
 			"--save writes the BenchmarkRun.\n\n" +
-			"A command is split into words like in a shell, and started without a shell. One block runs first to estimate the number of " +
-			"blocks within --budget.\n\n" +
+			"The deciding figure is fixed before the first trial: wall time, or CPU time with --by cpu. The other one is shown beside it. " +
+			"Blocks are added until the interval is ±" + bench.Precision + " wide, or --budget is used up. This rule does not depend on the " +
+			"verdict, so that a wrong one stays as rare as the confidence says.\n\n" +
+			"A command is split into words like in a shell, and started without a shell. One block runs first to see whether a verdict fits " +
+			"into --budget.\n\n" +
 			"Commands inherit the environment of this shell. The ledger has the names of its variables, a digest, and the values of a few that " +
 			"set how programs run, such as OMP_NUM_THREADS, GOGC and LC_ALL; no other value. --env sets and records a variable, and " +
 			"--clean-env starts the commands without the others.\n\n" +
@@ -63,9 +72,11 @@ func NewBenchCommand() *cobra.Command {
 			"  assay bench ./old ./new --require 'wallTime<=0.9x' --require 'peakMemory<=1.05x'\n" +
 			"  assay bench --format Go --baseline ./old.test --candidate ./new.test --benchmark BenchmarkEncode\n" +
 			"  assay bench ./old ./new --save run.yaml\n" +
+			"  assay bench --by cpu ./old ./new\n" +
 			"  assay bench --clean-env --env OMP_NUM_THREADS=4 ./old ./new",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			options.typed = typed(cmd, args)
 			return options.run(cmd.Context(), args, form, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -77,8 +88,10 @@ func NewBenchCommand() *cobra.Command {
 		"display names, comma-separated, baseline first (default: the differing words)")
 	flags.BoolVar(&options.shell, "shell", false, "run commands with /bin/sh -c, whose start time is included")
 	flags.DurationVar(&options.budget, "budget", time.Minute, "time budget of the comparison")
+	flags.StringVar(&options.by, "by", "", "deciding figure: "+bench.WallTime+", or "+bench.CPUTime+" for the CPU time of the command "+
+		"(default: "+bench.WallTime+")")
 	flags.IntVar(&options.blocks, "blocks", 0,
-		"number of blocks, each with two trials per command (default: as many as fit into the budget)")
+		"number of blocks, each with two trials per command (default: until the interval is ±"+bench.Precision+", within the budget)")
 	flags.IntVar(&options.warmup, "warmup", 0, "warm-up trials of each command per block")
 	flags.IntVar(&options.cpus, "cpus", max(1, runtime.NumCPU()-1),
 		"number of CPUs for trials (default: one less than this machine has, at least 1)")
@@ -118,8 +131,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 				len(rest), rest[0])
 		}
 	}
-	here, err := o.prepare(question, stderr)
-	if err != nil {
+	if _, err := o.prepare(question, stderr); err != nil {
 		return err
 	}
 	if _, err := os.Stat(o.save); o.save != "" && err == nil {
@@ -127,20 +139,23 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	}
 	screen := runs.NewLiveLine(stderr)
 	screen.Printf("trying each command (%s)", strings.Join(question.Names, ", "))
-	took, err := tryOut(ctx, here, question)
+	took, err := o.tryOut(ctx, *question)
 	screen.Clear()
 	if err != nil {
 		return err
 	}
 	if o.blocks == 0 {
-		if question.Blocks, err = bench.Blocks(o.budget, took); err != nil {
+		if err := bench.CheckBudget(o.budget, took); err != nil {
 			return cli.UsageError(err)
 		}
-	} else {
-		question.Budget = max(o.budget, bench.Room(o.blocks, took))
 	}
-	if here, err = o.prepare(question, io.Discard); err != nil {
+	question.Budget = max(o.budget, bench.Room(cmp.Or(o.blocks, bench.LeastBlocks), took))
+	here, err := o.prepare(question, io.Discard)
+	if err != nil {
 		return err
+	}
+	if o.blocks == 0 {
+		here.Budget = o.budget - took
 	}
 	if o.save != "" {
 		raw, err := question.Document()
@@ -163,7 +178,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, log.String())
 	}
-	err = here.PrintAnswer(result, form, sentences(here, result)+o.environment(), stdout)
+	err = here.PrintAnswer(result, form, o.answers(here, result, took)+o.environment(), stdout)
 	if len(o.require) == 0 {
 		return err
 	}
@@ -201,7 +216,7 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 		return nil, fmt.Errorf("invalid --budget %s; use a positive duration such as 1m", o.budget)
 	}
 	question := &bench.Question{
-		Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup,
+		Names: o.names, Figures: o.figures, Requirements: o.require, By: o.by, Blocks: o.blocks, Warmup: o.warmup,
 		CPUs: o.cpus, Budget: o.budget, OnViolation: policy,
 	}
 	if question.Variables, err = bench.ParseVariables(o.variables); err != nil {
@@ -270,21 +285,29 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*runs.L
 	return runs.PrepareLocal(&runs.RunFile{Run: run, Template: run.Spec.Template, Explain: explain}, o.LocalOptions, log)
 }
 
+// longestPilot limits each trial of the first block, and the block, where --budget is less. The block runs to its end, because the budget
+// that is advised has to hold ten like it.
+const longestPilot = 10 * time.Minute
+
 // tryOut runs one block and returns its duration. Without requirements it returns an error if a command fails.
-func tryOut(ctx context.Context, here *runs.LocalRun, question *bench.Question) (time.Duration, error) {
+func (o *benchOptions) tryOut(ctx context.Context, question bench.Question) (time.Duration, error) {
+	question.Budget = max(question.Budget, longestPilot)
+	here, err := o.prepare(&question, io.Discard)
+	if err != nil {
+		return 0, err
+	}
 	if err := local.Hide(); err != nil {
 		return 0, err
 	}
-	budget, cancel := context.WithTimeout(ctx, question.Budget)
+	limit, cancel := context.WithTimeout(ctx, question.Budget)
 	defer cancel()
-	result, took, err := here.Pilot(budget, 1)
+	result, took, err := here.Pilot(limit, 1)
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return 0, cli.UsageError(fmt.Errorf("--budget %s is too short for one block of two trials per command, and a verdict needs %d "+
-			"times as many; use at least --budget %s",
-			question.Budget, bench.LeastBlocks+1, bench.Enough(question.Budget)))
+		return 0, cli.UsageError(fmt.Errorf("one block of all commands has not ended after %s, and a verdict takes %d more: use commands that "+
+			"do less, or give --budget %s", quantity.Duration(question.Budget, time.Second), bench.LeastBlocks, bench.Enough(question.Budget)))
 	case err != nil:
 		return 0, err
 	}
@@ -324,12 +347,49 @@ func (o *benchOptions) environment() string {
 	return text + "; --clean-env leaves them out.\n"
 }
 
-// sentences formats the answer for each candidate.
-func sentences(here *runs.LocalRun, result *analysis.Analysis) string {
+// answers formats the answer for each candidate. Pilot is the duration of the first block, which is not part of the run.
+func (o *benchOptions) answers(here *runs.LocalRun, result *analysis.Analysis, pilot time.Duration) string {
+	more := func(blocks int) string {
+		ran := pilot + time.Duration(here.Blocks())*here.Pace
+		text := "about " + quantity.Count(blocks, "more block") + " may decide"
+		if o.blocks > 0 {
+			return text + fmt.Sprintf(": --blocks %d", here.Blocks()+blocks)
+		}
+		return text + ": --budget " + bench.Further(max(ran, o.budget), blocks, here.Pace).String()
+	}
 	var out strings.Builder
 	out.WriteByte('\n')
 	for _, candidate := range here.Experiment.Candidates() {
-		fmt.Fprintln(&out, bench.Sentence(here.Experiment, result, candidate))
+		for _, line := range bench.Answer(here.Experiment, result, candidate, more, o.typed) {
+			fmt.Fprintln(&out, line)
+		}
 	}
 	return out.String()
+}
+
+// typed returns the command line that asks the same question by the other figure, with the flags that were given.
+func typed(cmd *cobra.Command, args []string) string {
+	other := bench.CPUTime
+	if by := cmd.Flags().Lookup("by").Value.String(); by == bench.CPUTime {
+		other = bench.WallTime
+	}
+	words := []string{cli.Program, cmd.Name(), "--by", other}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if !slices.Contains([]string{"by", "out", "save"}, flag.Name) {
+				words = append(words, "--"+flag.Name+"="+value)
+			}
+		}
+	})
+	words = append(words, args...)
+	for i, word := range words {
+		if quoted, err := syntax.Quote(word, syntax.LangPOSIX); err == nil {
+			words[i] = quoted
+		}
+	}
+	return strings.Join(words, " ")
 }

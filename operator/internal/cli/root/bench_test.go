@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -31,8 +32,8 @@ func TestBench_PrintsSentenceAndSavesRun(t *testing.T) {
 	if result.Verdict != experiment.VerdictGo {
 		t.Errorf("verdict %s", result.Verdict)
 	}
-	for _, want := range []string{"new takes 0.", "x as long as old [", "] (wall time), 99.5 % confidence; ", "memory 1",
-		", 95 % confidence"} {
+	for _, want := range []string{"new takes 0.", "x as long as old [", "] (wall time), 99.5 % confidence\n  beside it: ", "memory 1",
+		", 95 % confidence\n"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("it does not say %q:\n%s", want, stdout)
 		}
@@ -88,6 +89,7 @@ func TestBench_InvalidQuestionRejectedBeforeRun(t *testing.T) {
 		"an invalid requirement":                 {[]string{"true", "false", "--require", "wallTime<1"}, "write METRIC<=BOUND"},
 		"a requirement with the wrong direction": {[]string{"true", "false", "--require", "wallTime>=1.1x"}, "wallTime"},
 		"a requirement of nothing known":         {[]string{"true", "false", "--require", "speed<=1x"}, "speed"},
+		"an unknown figure to decide by":         {[]string{"true", "false", "--by", "cpuTime"}, `invalid --by "cpuTime"`},
 		"an unknown policy":                      {[]string{"true", "false", "--noise", "x"}, "allowed are Warn, Retry, Invalid"},
 		"too few blocks for a verdict":           {[]string{"true", "false", "--blocks", "2"}, "spec.design.blocks.min"},
 		"an invalid budget":                      {[]string{"true", "false", "--budget", "0s"}, "invalid --budget 0s"},
@@ -182,8 +184,17 @@ func TestBench_RealPrograms(t *testing.T) {
 		cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("a command that fails: %v", err)
 	}
-	_, _, err = ran("sleep 10", "sleep 10", "--blocks", "0", "--budget", "1s")
-	if err == nil || !strings.Contains(err.Error(), "--budget 1s is too short") || cli.ExitCode(err) != cli.ExitUsage {
-		t.Errorf("a command that is too slow: %v", err)
+	_, _, err = ran("sleep 0.3", "sleep 0.3", "--blocks", "0", "--budget", "1s")
+	if err == nil || !strings.Contains(err.Error(), "too slow for --budget 1s: a block of all commands took") ||
+		cli.ExitCode(err) != cli.ExitUsage {
+		t.Fatalf("a command that is too slow: %v", err)
+	}
+	advised := regexp.MustCompile(`give --budget (\S+),`).FindStringSubmatch(err.Error())
+	if advised == nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, err := ran("sleep 0.3", "sleep 0.3", "--blocks", "0", "--budget", advised[1]); err != nil ||
+		!strings.Contains(stdout, "0 failed, 0 invalid, 0 missing") {
+		t.Errorf("the advised budget does not suffice: %v\n%s\n%s", err, stdout, stderr)
 	}
 }

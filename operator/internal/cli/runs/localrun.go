@@ -1,15 +1,18 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/explain"
+	"assay.dev/assay/operator/internal/bench"
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/cli/ledgers"
 	"assay.dev/assay/operator/internal/design"
@@ -31,6 +34,11 @@ type LocalRun struct {
 	Executor   *local.Executor
 	// AfterBlock is called after each block. If nil, a line is written to the log of the executor.
 	AfterBlock func(ctx context.Context, done, total int, remaining time.Duration)
+
+	// Budget is the time in which the run may begin blocks; 0 is the wall-clock budget of the experiment, after which blocks are interrupted.
+	Budget time.Duration
+	// Pace is the mean duration of the blocks so far, with the analyses between them; 0 before the first block.
+	Pace time.Duration
 
 	// inherited are the variables that trials inherit; nil for none.
 	inherited *record.Inherited
@@ -56,11 +64,20 @@ func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
 	if err := local.Hide(); err != nil {
 		return nil, err
 	}
-	budget, cancel := context.WithTimeout(ctx, r.Experiment.Plan.Budget.WallClock.Duration)
+	began, wallClock := time.Now(), r.Experiment.Plan.Budget.WallClock.Duration
+	budget, cancel := context.WithTimeout(ctx, wallClock)
 	defer cancel()
+	room := func() int {
+		if r.Pace = 0; r.course.Blocks() > 0 {
+			r.Pace = time.Since(began) / time.Duration(r.course.Blocks())
+		}
+		const used = 0.95 // The others are for blocks that take longer than the mean.
+		left := cmp.Or(r.Budget, wallClock) - time.Since(began)
+		return int(min(used*float64(left)/float64(max(r.Pace, 1)), math.MaxInt32))
+	}
 	var result *analysis.Analysis
 	r.course = design.Begin(r.Experiment)
-	left, err := r.course.Follow(localLanes, func(laid *record.Wave, why string) (findings design.Findings, stopped bool, err error) {
+	execute := func(laid *record.Wave, why string) (findings design.Findings, stopped bool, err error) {
 		r.printExpected(result)
 		wave, err := r.writeWave(ctx, laid)
 		if err != nil {
@@ -78,13 +95,15 @@ func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
 		}
 		result = found.Analysis
 		return result.Findings(), stopped, nil
-	})
+	}
+	left, err := bench.Follow(r.course, localLanes, room, execute)
 	if _, tooLarge := errors.AsType[*design.TooLarge](err); tooLarge {
 		return nil, cli.UsageError(err) // The design is too large, which is an error of the input.
 	}
 	if err != nil {
 		return nil, err
 	}
+	r.Pace = time.Since(began) / time.Duration(max(1, r.course.Blocks()))
 	r.shortfall = left.Why
 	if !left.Done {
 		r.printExpected(result)
@@ -95,6 +114,9 @@ func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
 	}
 	return result, nil
 }
+
+// Blocks returns the number of blocks of all waves.
+func (r *LocalRun) Blocks() int { return r.course.Blocks() }
 
 // printExpected prints the expected effect of further blocks, if the analysis has an estimate.
 func (r *LocalRun) printExpected(result *analysis.Analysis) {
