@@ -15,42 +15,62 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"assay.dev/assay/operator/internal/memory"
 )
 
 // ArchiveExtension is the file extension of an archive: a tar of the ledger's objects, compressed with zstd. tar -xf turns it into a folder
 // with the same ledger.
 const ArchiveExtension = ".tar.zst"
 
-// maxArchiveBytes bounds the memory that the objects of an archive take.
-const maxArchiveBytes = 2 << 30
+// Bounds on the objects of an archive, in bytes. Ledgers compress by a factor of 15 to 60.
+const (
+	// maxArchiveBytes bounds the memory that they take on any machine.
+	maxArchiveBytes = 2 << 30
+	// archiveShare is the part of the available memory that they may take: objects are decoded and judged beside it.
+	archiveShare = 4
+	// leastArchiveBytes are read from an archive of any size, and for each of its bytes mostExpansion more.
+	leastArchiveBytes = 64 << 20
+	mostExpansion     = 200
+)
+
+// maxWindow is the most memory that decompression itself takes, which is that of zstd --long.
+const maxWindow = 128 << 20
 
 // entryBytes is the memory counted for an entry beside its name and contents. It is at least the size of a tar header.
 const entryBytes = 512
 
 func archiveTooLarge(most int64) error {
-	return fmt.Errorf("its objects are %w: at most %d bytes of them are read from an archive; unpack it with tar -xf, and name the folder",
-		ErrTooLarge, most)
+	return fmt.Errorf("its objects are %w: at most %d bytes of them are read from an archive of this size with the memory that is available; "+
+		"unpack it with tar -xf, and name the folder", ErrTooLarge, most)
 }
 
-// readArchive returns the objects of an archive by key. If objects and names together exceed most bytes, it returns ErrTooLarge.
-func readArchive(from io.Reader, most int64) (map[string][]byte, error) {
-	decompressed, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+// mostOf returns the bytes to read at most from an archive of a size, with some bytes of memory available.
+func mostOf(size, available int64) int64 {
+	return min(maxArchiveBytes, available/archiveShare, leastArchiveBytes+min(size, maxArchiveBytes)*mostExpansion)
+}
+
+// eachObject passes the objects of an archive to use, in their order, with their sizes. If objects and names together exceed most bytes, it
+// returns ErrTooLarge.
+func eachObject(from io.Reader, most int64, use func(key string, size int64, data io.Reader) error) error {
+	decompressed, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer decompressed.Close()
-	objects, left := map[string][]byte{}, most
+	left, seen := most, map[string]bool{}
 	for in := tar.NewReader(decompressed); ; {
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return objects, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		// An empty entry takes memory for its name.
 		if left -= int64(len(header.Name)) + entryBytes; left < 0 {
-			return nil, archiveTooLarge(most)
+			return archiveTooLarge(most)
 		}
 		if header.Typeflag == tar.TypeDir {
 			continue
@@ -58,24 +78,45 @@ func readArchive(from io.Reader, most int64) (map[string][]byte, error) {
 		// tar writes such names when it runs in the folder.
 		key := strings.TrimPrefix(header.Name, "./")
 		if err := CheckKey(key); err != nil {
-			return nil, err
+			return err
 		}
-		if _, twice := objects[key]; twice || header.Typeflag != tar.TypeReg {
-			return nil, fmt.Errorf("invalid entry %q of type %q: allowed are folders and files, each name once", header.Name, header.Typeflag)
+		if seen[key] || header.Typeflag != tar.TypeReg {
+			return fmt.Errorf("invalid entry %q of type %q: allowed are folders and files, each name once", header.Name, header.Typeflag)
 		}
+		seen[key] = true
 		if header.Size > MaxObjectBytes {
-			return nil, tooLarge(key, header.Size, MaxObjectBytes)
+			return tooLarge(key, header.Size, MaxObjectBytes)
 		}
 		if left -= header.Size; left < 0 {
-			return nil, archiveTooLarge(most)
+			return archiveTooLarge(most)
 		}
-		// The buffer grows with the data, because the header may state any size.
-		var data bytes.Buffer
-		if _, err := io.Copy(&data, in); err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
+		if err := use(key, header.Size, in); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
 		}
-		objects[key] = data.Bytes()
 	}
+}
+
+// readArchive returns the objects of an archive by key. It decompresses the archive twice, so that one that is too large or broken takes the
+// memory of its names only.
+func readArchive(from io.ReadSeeker, most int64) (map[string][]byte, error) {
+	count := 0
+	err := eachObject(from, most, func(_ string, size int64, data io.Reader) error {
+		count++
+		_, err := io.CopyN(io.Discard, data, size)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	objects := make(map[string][]byte, count)
+	return objects, eachObject(from, most, func(key string, size int64, data io.Reader) error {
+		objects[key] = make([]byte, size)
+		_, err := io.ReadFull(data, objects[key])
+		return err
+	})
 }
 
 // archive is a read-only store in one file. The file is read on first use.
@@ -96,7 +137,11 @@ func openArchive(path string) Store {
 			return nil, fmt.Errorf("archive %s: %w: %w", path, ErrUnreachable, err)
 		}
 		defer file.Close()
-		objects, err := readArchive(file, maxArchiveBytes)
+		facts, err := file.Stat()
+		if err != nil {
+			return nil, fmt.Errorf("archive %s: %w: %w", path, ErrUnreachable, err)
+		}
+		objects, err := readArchive(file, mostOf(facts.Size(), memory.Available()))
 		if err == nil && len(objects) == 0 {
 			err = errors.New("it contains no object")
 		}

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -42,7 +44,7 @@ func TestReadArchive_NamesCountTowardsTheBound(t *testing.T) {
 			if err := errors.Join(out.Close(), compressed.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := readArchive(&raw, most); errors.Is(err, ErrTooLarge) != tc.refused {
+			if _, err := readArchive(bytes.NewReader(raw.Bytes()), most); errors.Is(err, ErrTooLarge) != tc.refused {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -145,6 +147,59 @@ func TestReadArchive_ForeignAndBrokenFiles(t *testing.T) {
 	}
 	if err := missing.Check(t.Context()); !errors.Is(err, ErrNoBucket) {
 		t.Errorf("a missing archive: %v", err)
+	}
+}
+
+// An archive of 200 KB can decompress to two gigabytes. It is refused before its objects are held, in a time that its size bounds.
+func TestOpenArchive_ExpandingFileIsRefusedInLittleMemory(t *testing.T) {
+	var raw bytes.Buffer
+	to, err := zstd.NewWriter(&raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := tar.NewWriter(to)
+	zeros := make([]byte, 16<<20)
+	for i := range 24 {
+		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint(i), Size: int64(len(zeros)), Mode: 0o444}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Write(zeros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(out.Close(), to.Close()); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := Open(t.Context(), storetest.ArchiveFile(t, raw.Bytes()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = opened.Check(t.Context())
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "tar -xf") {
+		t.Errorf("got %v, want that it is too large, with the remedy", err)
+	}
+	if took := int64(after.TotalAlloc - before.TotalAlloc); took > 32<<20 {
+		t.Errorf("refusing an archive of %d KiB allocates %d MiB", raw.Len()>>10, took>>20)
+	}
+}
+
+func TestMostOf_FollowsSizeAndMemory(t *testing.T) {
+	const large = int64(1) << 40
+	for name, tc := range map[string]struct{ size, available, want int64 }{
+		"a small archive":                   {218 << 10, large, 64<<20 + 200*218<<10},
+		"a large archive":                   {1 << 30, large, 2 << 30},
+		"a large archive, little memory":    {1 << 30, 1 << 30, 256 << 20},
+		"a small archive, no memory at all": {218 << 10, 0, 0},
+		"a size beyond any file":            {math.MaxInt64, large, 2 << 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := mostOf(tc.size, tc.available); got != tc.want {
+				t.Errorf("%d bytes, want %d", got, tc.want)
+			}
+		})
 	}
 }
 
