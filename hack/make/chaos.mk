@@ -5,7 +5,7 @@ GO_PROGRAMS += test/chaos
 FUZZTIME ?= 1m
 FUZZ_SECONDS ?= 60
 # Every target by its package below operator/.
-FUZZ := $(addprefix internal/fuzz:,FuzzSpec FuzzLedger FuzzReport FuzzRecord FuzzKeeper FuzzPolicy) internal/store:FuzzArchive
+FUZZ := $(addprefix internal/fuzz:,FuzzSpec FuzzLedger FuzzRenderers FuzzReport FuzzRecord FuzzKeeper FuzzPolicy) internal/store:FuzzArchive
 
 .PHONY: chaos
 chaos: ## 200 faults against the embedded cluster while runs measure (an hour; figures on standard output).

@@ -23,6 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/schedule"
 )
 
@@ -162,7 +163,7 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 		if alert.Improvement {
 			kind, what = corev1.EventTypeNormal, "improvement"
 		}
-		text := fmt.Sprintf("%s confirmed, change %s of series %s: %s", what, alert.Change, s.Spec.Series, alert.Why)
+		text := report.Visible(fmt.Sprintf("%s confirmed, change %s of series %s: %s", what, alert.Change, s.Spec.Series, alert.Why))
 		event := apply.ChangeEvent{Name: alert.Change, Type: kind, Reason: "ChangeConfirmed", Message: text}
 		if err := r.Applier.ChangeEvent(ctx, s, event, r.History.Clock.Now()); err != nil {
 			return writeError(err)

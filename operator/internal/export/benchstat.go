@@ -28,7 +28,7 @@ func Benchstat(exp *experiment.Experiment, analyzed *analysis.Analysis, evidence
 	var out bytes.Buffer
 	// Configuration lines would split two runs into separate tables of benchstat, so the run is identified by a comment.
 	fmt.Fprintf(&out, "# run %s/%s %s, experiment %s, evidence %s\n", escape(exp.Run.Namespace, ""), escape(exp.Run.Name, ""),
-		escape(exp.Run.UID, ""), exp.Digest, escape(analyzed.Evidence, ""))
+		escape(exp.Run.UID, ""), escape(exp.Digest, ""), escape(analyzed.Evidence, ""))
 	w, processes := benchfmt.NewWriter(&out), processMetrics(exp)
 	for _, metric := range exp.Metrics() {
 		if err := w.Write(&benchfmt.UnitMetadata{OrigUnit: unitOf(metric.Name, metric.Unit),

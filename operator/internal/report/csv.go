@@ -69,10 +69,12 @@ func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 type sheet struct{ bytes.Buffer }
 
 // row writes cells. Cells other than numbers that begin like a formula get an apostrophe, because parameters and units are untrusted text
-// that a spreadsheet would evaluate (OWASP, CSV injection).
+// that a spreadsheet would evaluate (OWASP, CSV injection). Characters that are not shown are escaped.
 func (s *sheet) row(cells []string) {
 	inert := slices.Clone(cells)
 	for i, cell := range cells {
+		cell = Visible(cell)
+		inert[i] = cell
 		if _, err := strconv.ParseFloat(cell, 64); err != nil && strings.ContainsAny(cell[:min(1, len(cell))], "=+-@\t\r\n|%") {
 			inert[i] = "'" + cell
 		}

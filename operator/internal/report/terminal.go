@@ -158,6 +158,25 @@ func Printable(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
+// Visible escapes the characters of a finished text that are not shown, such as those that change the direction of text or control a
+// terminal, and retains line breaks and tabs. Unlike Printable it leaves all other characters as they are, so that it does not change markup.
+func Visible(s string) string {
+	hidden := func(r rune) bool { return r != '\n' && r != '\t' && !strconv.IsGraphic(r) }
+	if !strings.ContainsFunc(s, hidden) {
+		return s
+	}
+	var out strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			quoted := strconv.QuoteRune(r)
+			out.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
 // PrintableLines applies Printable to text except for line breaks and tabs.
 func PrintableLines(text string) string {
 	var out strings.Builder

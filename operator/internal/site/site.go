@@ -78,7 +78,7 @@ func Pages(all []*series.Series, book change.Book, options Options) ([]File, err
 		if err := pages.ExecuteTemplate(&page, template, shown); err != nil {
 			return fmt.Errorf("page %s: %w", name, err)
 		}
-		out = append(out, File{name, page.Bytes()})
+		out = append(out, File{name, []byte(report.Visible(page.String()))})
 		return nil
 	}
 	index := &indexPage{Title: options.Title, Feed: FeedName}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,8 @@ import (
 
 var start = time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
 
-const evil = `<script>alert("x")</script>&'`
+// evil has markup, an escape sequence in both encodings and a change of direction.
+const evil = `<script>alert("x")</script>&'` + "\x1b[31m\u009b\u202e"
 
 func estimate(ratio float64) series.Estimate {
 	return series.Estimate{LogRatio: math.Log(ratio), SE: 0.004, DF: 7, Blocks: 8}
@@ -174,6 +176,9 @@ func TestSite_NoScriptNoNetworkEscapedText(t *testing.T) {
 	for name, page := range pages {
 		if strings.Contains(page, "<script") {
 			t.Errorf("%s: text became an element", name)
+		}
+		if at := strings.IndexFunc(page, func(r rune) bool { return r != '\n' && r != '\t' && !strconv.IsGraphic(r) }); at >= 0 {
+			t.Errorf("%s: a character that is not shown: %q", name, page[max(at-40, 0):at+8])
 		}
 		if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") || strings.Contains(page, "ZgotmplZ") {
 			t.Errorf("%s: something is no number or no address", name)

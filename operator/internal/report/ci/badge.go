@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/report"
 )
 
 // colours of a badge: white text on each has a contrast of at least 4.5 to 1.
@@ -24,7 +25,7 @@ func (r *Result) badgeText() (label, message, colour string) {
 	if r.Gain != "" {
 		message += " " + r.Gain
 	}
-	return r.Title, message, cmp.Or(colours[r.Verdict], otherColour)
+	return report.Visible(r.Title), report.Visible(message), cmp.Or(colours[r.Verdict], otherColour)
 }
 
 // longestLabel is how many characters of a title a badge shows.

@@ -11,7 +11,7 @@ import (
 
 func TestChanges_AsComment(t *testing.T) {
 	at := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
-	evil := "<img src=x>|\n@acme"
+	evil := "<img src=x>|\n@acme\x1b[31m\u202e"
 	slower := change.Change{
 		ID: "c0ffee", Project: "team", From: 57, First: 58, To: 59, State: change.Located, Culprits: []string{"4f2a"},
 		Effects: []change.Effect{{Series: "1234", LogRatio: math.Log(1.05), SE: 0.004, Worse: true}, {Series: "5678", LogRatio: -0.02, SE: 0.01}},
@@ -49,7 +49,7 @@ func TestChanges_AsComment(t *testing.T) {
 					t.Errorf("no %q in:\n%s", part, got)
 				}
 			}
-			for _, part := range append(tc.never, "<img", "@acme") {
+			for _, part := range append(tc.never, "<img", "@acme", "\x1b", "\u202e") {
 				if strings.Contains(got, part) {
 					t.Errorf("%q in:\n%s", part, got)
 				}

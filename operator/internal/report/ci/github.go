@@ -151,7 +151,8 @@ func (r *Result) Annotations() []Annotation {
 		out = append(out, Annotation{r.line(""), "failure", r.Title + ": " + r.Word(), r.Sentence})
 	}
 	for i := range out {
-		out[i].Title, out[i].Message = record.Truncate(out[i].Title, maxTitle), record.Truncate(out[i].Message, maxMessage)
+		out[i].Title = record.Truncate(report.Visible(out[i].Title), maxTitle)
+		out[i].Message = record.Truncate(report.Visible(out[i].Message), maxMessage)
 	}
 	return out
 }
@@ -166,7 +167,7 @@ func (r *Result) Commands() string {
 	for _, a := range r.Annotations() {
 		out.WriteString("::" + level[a.Level] + " ")
 		if r.File != "" {
-			fmt.Fprintf(&out, "file=%s,line=%d,", property.Replace(r.File), a.Line)
+			fmt.Fprintf(&out, "file=%s,line=%d,", property.Replace(report.Visible(r.File)), a.Line)
 		}
 		fmt.Fprintf(&out, "title=%s::%s\n", property.Replace(a.Title), data.Replace(a.Message))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/report"
 )
 
 // quality is an entry of a GitLab Code Quality report, in the subset that merge requests show:
@@ -31,7 +32,10 @@ func (r *Result) CodeQuality() ([]byte, error) {
 	out := []quality{}
 	add := func(check, what, severity, description string, line int) {
 		digest := sha256.Sum256([]byte(r.Key() + "\x00" + check + "\x00" + what))
-		entry := quality{description, "assay/" + check, hex.EncodeToString(digest[:16]), severity, location{Path: r.Key()}}
+		entry := quality{
+			report.Visible(description), "assay/" + report.Visible(check), hex.EncodeToString(digest[:16]), severity,
+			location{Path: report.Visible(r.Key())},
+		}
 		entry.Location.Lines.Begin = line
 		out = append(out, entry)
 	}

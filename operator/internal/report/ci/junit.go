@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/report"
 )
 
 // The elements of a JUnit report, as the schema of Jenkins' xUnit plugin has them (junit-10.xsd), which GitLab and others read too.
@@ -93,7 +94,7 @@ func (r *Result) JUnit() ([]byte, error) {
 // judge sets the outcome of a test that is not Go.
 func (r *Result) judge(one *test, verdict experiment.Verdict, stands bool, kind, message string) {
 	// GitLab shows the text and no attribute.
-	says := &note{Type: kind, Message: legal(message), Text: legal(message)}
+	says := &note{Type: legal(kind), Message: legal(message), Text: legal(message)}
 	switch {
 	case !stands && verdict == experiment.VerdictGo:
 	case !stands:
@@ -105,12 +106,12 @@ func (r *Result) judge(one *test, verdict experiment.Verdict, stands bool, kind,
 	}
 }
 
-// legal removes characters that XML 1.0 does not allow.
+// legal replaces characters that XML 1.0 does not allow, and escapes others that are not shown.
 func legal(s string) string {
-	return strings.Map(func(r rune) rune {
+	return report.Visible(strings.Map(func(r rune) rune {
 		if r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xD7FF || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= 0x10FFFF {
 			return r
 		}
 		return '\uFFFD'
-	}, strings.ToValidUTF8(s, "\uFFFD"))
+	}, strings.ToValidUTF8(s, "\uFFFD")))
 }

@@ -62,5 +62,5 @@ func Render(exp *experiment.Experiment, result *analysis.Analysis, evidence reco
 	if err != nil {
 		return nil, fmt.Errorf("HTML report of %s/%s: %w", exp.Run.Namespace, exp.Run.Name, err)
 	}
-	return out.Bytes(), nil
+	return []byte(summary.Visible(out.String())), nil
 }

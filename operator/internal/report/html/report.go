@@ -231,9 +231,14 @@ func (b *builder) machine() string {
 
 func verdictName(verdict experiment.Verdict) string { return string(cmp.Or(verdict, "No verdict")) }
 
-// verdictClass is the style class of a verdict.
+// verdictClass is the style class of a verdict. Charts write it without escaping.
 func verdictClass(verdict experiment.Verdict) string {
-	return strings.ToLower(string(cmp.Or(verdict, "none")))
+	switch verdict {
+	case experiment.VerdictGo, experiment.VerdictNoGo, experiment.VerdictInconclusive, experiment.VerdictInvalid:
+		return strings.ToLower(string(verdict))
+	default:
+		return "none"
+	}
 }
 
 // measured are the attempts that are no warm-ups.
