@@ -73,6 +73,17 @@ func TestChart_Objects(t *testing.T) {
 			},
 			wantNot: []string{"Namespace/", "ClusterRole/assay-argo"},
 		},
+		"uninstalling first cancels the runs of all run namespaces": {
+			values: `{runNamespaces: [team-a, team-b]}`,
+			want:   []string{"Job/assay-system/assay-retire"},
+			check: func(t *testing.T, chart *rendered) {
+				pod := chart.pods(t)["Job/assay-system/assay-retire"].Spec
+				if want := []string{"--run-namespaces=team-a,team-b", "--system-namespace=assay-system"}; !slices.Equal(pod.Containers[0].Args, want) ||
+					pod.ServiceAccountName != "assay-operator" {
+					t.Errorf("arguments %q as %s, want %q as the operator", pod.Containers[0].Args, pod.ServiceAccountName, want)
+				}
+			},
+		},
 		"each run namespace gets templates, an identity and credentials": {
 			values: `{runNamespaces: [team-a, team-b]}`,
 			want: []string{
@@ -160,7 +171,7 @@ func TestChart_Objects(t *testing.T) {
 		},
 		"the bucket can be left to the store's owner": {
 			values:  `{objectStore: {mode: external, existingSecret: s3, createBucket: false, external: {endpoint: s3.example.com}}}`,
-			wantNot: []string{"Job/"},
+			wantNot: []string{"Job/assay-system/assay-create-bucket"},
 		},
 		"a bundled store has its users, with or without a bucket job": {
 			values: `{objectStore: {createBucket: false}, runNamespaces: [team-a]}`,

@@ -291,7 +291,9 @@ func TestInstall_RightsOfEveryAccount(t *testing.T) {
 		{operator, "get", "secrets", releaseNamespace, "assay-ledger-operator"}:       false,
 		{operator, "get", "secrets", releaseNamespace, "assay-minio-root"}:            false,
 		{operator, "create", "pods", "team-a", ""}:                                    false,
-		{operator, "delete", "pods", "team-a", ""}:                                    false,
+		{operator, "delete", "pods", "team-a", ""}:                                    true, // Those that a webhook's container keeps.
+		{operator, "delete", "pods", "elsewhere", ""}:                                 false,
+		{operator, "patch", "pods", "team-a", ""}:                                     false,
 		{operator, "create", "pods/exec", "team-a", ""}:                               false,
 		{operator, "update", "leases.coordination.k8s.io", releaseNamespace, ""}:      true,
 		{operator, "update", "leases.coordination.k8s.io", "team-a", ""}:              false,

@@ -158,6 +158,7 @@ func TestNetwork_PodsReachOnlyTheirDependencies(t *testing.T) {
 	}
 	needed := map[connection]bool{
 		{"operator", "names", 53}: true, {"operator", "API server", 6443}: true, {"operator", "API server", 443}: true, {"operator", "minio", 9000}: true,
+		{"retire", "names", 53}: true, {"retire", "API server", 6443}: true, {"retire", "minio", 9000}: false, {"a neighbour", "retire", 8080}: false,
 		{"create-bucket", "names", 53}: true, {"create-bucket", "minio", 9000}: true,
 		{"argo-controller", "names", 53}: true, {"argo-controller", "API server", 6443}: true,
 		{"argo-server", "API server", 6443}: true, {"argo-server", "minio", 9000}: true,

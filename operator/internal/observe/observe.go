@@ -113,7 +113,7 @@ func (o *Observer) observeFinished(ctx context.Context, world *World) error {
 	if _, err := o.pods(ctx, world); err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
-	if world.Run.DeletionTimestamp.IsZero() && !holds(world) {
+	if world.Run.DeletionTimestamp.IsZero() && !holds(world) && !slices.Contains(world.Run.Finalizers, plan.Finalizer) {
 		return nil
 	}
 	world.Engine = o.Executor.State()

@@ -61,7 +61,7 @@ func (p *planner) executions() []Execution {
 	return out
 }
 
-// ended releases the leases of a run that has ended, and deletes it after its time to live. Its blocks are no longer needed: neither an
+// ended releases the leases and then the finalizer of a run that has ended, and deletes it after its time to live. Its blocks are no longer needed: neither an
 // analysis that was written before they had run nor an execution that the engine does not end may retain the node.
 func (p *planner) ended() *Decision {
 	if !Ended(p.Run) {
@@ -81,6 +81,11 @@ func (p *planner) ended() *Decision {
 		out.Action, out.After = DeleteExecutions{[]string{p.Wave.Name}}, WatchSettles
 	case p.working() && !p.Wave.Stopped && len(p.Pods.Blocks) > 0:
 		out.Action, out.After = Terminate{p.Wave.Name, "the run has ended"}, podsInterval
+	case !slices.Contains(p.Run.Finalizers, Finalizer):
+	case len(p.held()) > 0 || p.working() || len(p.Pods.Blocks) > 0:
+		out.After = soonest(out.After, waveInterval)
+	default:
+		out.Action = Release{} // Otherwise no run could be deleted after the operator is uninstalled.
 	}
 	return out
 }

@@ -25,7 +25,7 @@ func TestDecide_PodKeptByForeignContainer(t *testing.T) {
 			time.Minute, func(w *world) { w.Wave.Stopped = true }, "end pod scan-1", assayv1alpha1.ReasonPodKept, WatchSettles,
 		},
 		"also of a run that has ended": {
-			time.Minute, func(w *world) { w.Leases = nil; w.Wave = nil; w.end() }, "end pod scan-1", "", WatchSettles,
+			time.Minute, func(w *world) { w.Leases, w.Wave, w.Run.Finalizers = nil, nil, nil; w.end() }, "end pod scan-1", "", WatchSettles,
 		},
 		"the status names it until the pod has ended": {
 			time.Minute, func(w *world) { w.Pods.Kept[0].Deleting = true }, "<nil>", assayv1alpha1.ReasonPodKept, waveInterval,

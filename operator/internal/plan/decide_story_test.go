@@ -203,7 +203,8 @@ func (w *world) do(action Action) {
 	case DeleteRun:
 		w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
 	case Release:
-		w.released = true
+		w.Run.Finalizers = nil
+		w.released = !w.Run.DeletionTimestamp.IsZero()
 	default:
 		w.doLease(action)
 	}

@@ -109,7 +109,7 @@ type DeleteRun struct{}
 // DeleteExecutions deletes executions of the run, with their pods.
 type DeleteExecutions struct{ Names []string }
 
-// Release removes the finalizer of a run that is being deleted.
+// Release removes the finalizer of a run that holds nothing any more.
 type Release struct{}
 
 func (Accept) begins() bool           { return false }

@@ -134,7 +134,8 @@ func New() *cobra.Command {
 	add(answers, results.NewReportCommand(flags), results.NewResultsCommand(flags), results.NewCompareCommand(flags),
 		results.NewGateCommand(flags), ledgers.NewAnalyzeCommand(),
 		history.NewHistoryCommand(flags), history.NewChangesCommand(flags), history.NewSiteCommand(flags), bisect.NewBisectCommand(flags))
-	add(installation, platform.NewPreflightCommand(flags), platform.NewDoctorCommand(flags), ledgers.NewLedgerCommand(), newVersionCommand())
+	add(installation, platform.NewPreflightCommand(flags), platform.NewDoctorCommand(flags), platform.NewRetireCommand(flags),
+		ledgers.NewLedgerCommand(), newVersionCommand())
 	root.AddCommand(newOptionsCommand(), newReferenceCommand(), ledgers.NewKeepCommand())
 	root.SetUsageTemplate(usageTemplate)
 	forEachCommand(root, func(command *cobra.Command) {
