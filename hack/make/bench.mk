@@ -108,6 +108,11 @@ bench-verdict: build-calibration ## Figures of verdicts: error rates, power and 
 bench-platform: ## Figures of the platform itself: memory, planning, reconcile duration, and the overhead of a run.
 	@hack/bench-platform.sh
 
+.PHONY: bench-command
+bench-command: build-calibration ## Figures of assay bench beside a neighbour: RUNS=n (20) minutes each of different and of equal commands.
+	@bin/calibrate commands --runs $(or $(RUNS),20) --simulated $(if $(RUNS),$(shell echo $$(($(RUNS) * 100))),2000) \
+	  --counts docs/methodology/commands.json
+
 .PHONY: bench-causes
 bench-causes: ## Figures of the causes of broken runs: all are told where people look, and how soon.
 	@mkdir -p out

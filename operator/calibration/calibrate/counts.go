@@ -39,10 +39,11 @@ type Row struct {
 // judgingCode are the folders, below the operator's, whose sources decide the counts.
 var judgingCode = []string{"internal/analysis", "internal/design", "internal/experiment", "internal/fixture", "internal/record"}
 
-// CodeDigest returns the digest of the sources below the project's folder that plan and judge simulated runs, without tests and comments.
-func CodeDigest(root string) (string, error) {
+// CodeDigest returns the digest of the sources below the project's folder that plan and judge simulated runs, and of those in more folders,
+// without tests and comments.
+func CodeDigest(root string, more ...string) (string, error) {
 	hash := sha256.New()
-	for _, folder := range judgingCode {
+	for _, folder := range slices.Concat(judgingCode, more) {
 		err := filepath.WalkDir(filepath.Join(root, "operator", folder), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

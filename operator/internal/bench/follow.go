@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Follow executes waves as the Follow of a course does, and reduces each wave after the first one to the number of blocks that room returns.
-// It ends when there is no room for a block. A wave that a time limit interrupted would lose trials, and with them the verdict.
+// Follow executes waves as the Follow of a course does, and reduces each wave after the first one to the number of blocks that room
+// returns. It ends when there is no room for a block. A wave that a time limit interrupted would lose trials, and with them the verdict.
 func Follow(course *design.Course, lanes []design.Lane, room func() int, execute design.Execute) (design.Step, error) {
 	fits := func(_ *experiment.Experiment, wave *record.Wave, _ []design.Lane) error {
 		if left := room(); len(course.Waves) > 0 && left < len(wave.Blocks) {

@@ -19,7 +19,7 @@ func main() {
 	}
 	root.AddCommand(
 		newSimulateCommand(), newRealCommand(), newFiguresCommand(), newLimitsCommand(), newPerturbationCommand(), newAttacksCommand(),
-		newKilledCommand(), newBrokenCommand(), newHistoryCommand(), newNightsCommand(), newCostCommand(),
+		newKilledCommand(), newBrokenCommand(), newHistoryCommand(), newNightsCommand(), newCostCommand(), newCommandsCommand(),
 	)
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "calibrate:", err)

@@ -380,8 +380,12 @@ func typed(cmd *cobra.Command, args []string) string {
 			values = list.GetSlice()
 		}
 		for _, value := range values {
-			if !slices.Contains([]string{"by", "out", "save"}, flag.Name) {
-				words = append(words, "--"+flag.Name+"="+value)
+			switch {
+			case slices.Contains([]string{"by", "out", "save"}, flag.Name):
+			case flag.Value.Type() == "bool":
+				words = append(words, "--"+flag.Name)
+			default:
+				words = append(words, "--"+flag.Name, value)
 			}
 		}
 	})
