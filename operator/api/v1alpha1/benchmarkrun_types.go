@@ -1154,6 +1154,12 @@ type AnalysisStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	ReportSHA256 string `json:"reportSHA256"`
 
+	// evidenceSHA256 is the sum of its evidence.sha256 in hex, the list of the attempts that it read. Empty for an analysis of an earlier
+	// release.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	EvidenceSHA256 string `json:"evidenceSHA256,omitempty"`
+
 	// startTime is when its pod was created.
 	// +required
 	StartTime metav1.Time `json:"startTime"`

@@ -23,6 +23,8 @@ type Written struct {
 	// Analysis and Report are the sha256 sums of analysis.json and report.html in hex.
 	Analysis string `json:"analysis"`
 	Report   string `json:"report"`
+	// Evidence is the sum of evidence.sha256; empty for an analysis of an earlier release, whose list is read unchecked.
+	Evidence string `json:"evidence,omitempty"`
 }
 
 // Text returns the form that ParseWritten reads.
@@ -37,7 +39,8 @@ func (w Written) Text() string {
 // ParseWritten reads the termination message of an analysis; ok is false for any other text.
 func ParseWritten(text string) (out Written, ok bool) {
 	err := json.Unmarshal([]byte(text), &out)
-	return out, err == nil && sum.MatchString(out.Analysis) && sum.MatchString(out.Report) && out.Wave >= 0
+	return out, err == nil && sum.MatchString(out.Analysis) && sum.MatchString(out.Report) && out.Wave >= 0 &&
+		(out.Evidence == "" || sum.MatchString(out.Evidence))
 }
 
 var (
@@ -75,7 +78,7 @@ type onlyAccepted struct {
 
 func (o *onlyAccepted) Get(ctx context.Context, key string) ([]byte, error) {
 	wave, derived := waveOf(derivedKey, key)
-	if !strings.HasPrefix(key, "analysis/") || sealKey.MatchString(key) {
+	if !strings.HasPrefix(key, "analysis/") || sealKey.MatchString(key) && !o.knowsSeal(wave) {
 		return o.Store.Get(ctx, key)
 	}
 	if !derived {
@@ -90,7 +93,9 @@ func (o *onlyAccepted) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 	var cause error
 	if o.accepted != nil && wave == o.accepted.Wave {
-		want := map[string]string{AnalysisKey(wave): o.accepted.Analysis, HTMLKey(wave): o.accepted.Report}[key]
+		want := map[string]string{
+			AnalysisKey(wave): o.accepted.Analysis, HTMLKey(wave): o.accepted.Report, SealKey(wave): o.accepted.Evidence,
+		}[key]
 		if want != "" && record.SHA256(raw) == want {
 			return raw, nil
 		}
@@ -108,12 +113,26 @@ func (o *onlyAccepted) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 }
 
+// knowsSeal reports whether the sum of the list of a wave's attempts was accepted.
+func (o *onlyAccepted) knowsSeal(wave int) bool {
+	sealed, ok := o.sealed()
+	return ok && wave == sealed
+}
+
+// sealed returns the wave of which the list of attempts was accepted. The list has those of earlier waves too.
+func (o *onlyAccepted) sealed() (wave int, ok bool) {
+	if o.accepted == nil || o.accepted.Evidence == "" {
+		return 0, false
+	}
+	return o.accepted.Wave, true
+}
+
 // compute returns an object of the analysis of a wave, which is computed once.
 func (o *onlyAccepted) compute(ctx context.Context, wave int, key string, cause error) ([]byte, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if o.computed[wave] == nil {
-		objects, err := o.again(ctx, o.Store, wave, cause)
+		objects, err := o.again(ctx, Accepted(o.Store, o.accepted, nil), wave, cause)
 		if err != nil {
 			return nil, err
 		}

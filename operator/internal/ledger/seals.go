@@ -23,14 +23,26 @@ var sealKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/evidence\.
 func SealKey(wave int) string { return AnalysisPrefix(wave) + "evidence.sha256" }
 
 // ReadSeals returns the sha256 sums of attempts that earlier analyses recorded, for the waves up to and including through; a negative
-// through means all of them. Of several records of an object the first one counts.
-func ReadSeals(ctx context.Context, store store.Store, through int) (map[string]string, []record.Problem, error) {
-	keys, err := store.List(ctx, "analysis/")
+// through means all of them. Of several records of an object the first one counts. Of a ledger with accepted objects only, the accepted
+// list alone counts, and none if a client replaced it: the outcomes of a computed analysis are compared with those that were accepted.
+func ReadSeals(ctx context.Context, s store.Store, through int) (map[string]string, []record.Problem, error) {
+	keys, err := s.List(ctx, "analysis/")
 	if err != nil {
 		return nil, nil, err
 	}
+	keys = matching(upToWave(keys, sealKey, through), sealKey)
+	if checked, ok := s.(interface{ sealed() (int, bool) }); ok {
+		if wave, known := checked.sealed(); known && (through < 0 || wave <= through) {
+			keys = slices.DeleteFunc(keys, func(key string) bool { return key != SealKey(wave) })
+			if len(keys) > 0 {
+				if _, err := s.Get(ctx, keys[0]); errors.Is(err, ErrReplaced) {
+					return nil, nil, nil
+				}
+			}
+		}
+	}
 	type list = map[string]string
-	read, problems, err := readAll(ctx, store, matching(upToWave(keys, sealKey, through), sealKey), func(_ string, raw []byte) (*list, error) {
+	read, problems, err := readAll(ctx, s, keys, func(_ string, raw []byte) (*list, error) {
 		sums := list{}
 		return &sums, eachSealed(raw, func(sum, key []byte) { sums[string(key)] = string(sum) })
 	})
@@ -51,7 +63,8 @@ const mostSeal = 32 << 20
 // names, and every reconcile of a stopped wave lists them.
 const mostUnread = 10_000
 
-// CountUnread returns the number of attempts of a wave that its analysis has not read. Above mostUnread it is a lower bound.
+// CountUnread returns the number of attempts of a wave that its analysis has not read. Above mostUnread it is a lower bound. If s has
+// accepted objects only and the list of the analysis was replaced, all attempts count as unread: another list could hide some.
 func CountUnread(ctx context.Context, s store.Store, wave int) (int, error) {
 	seed, read := maphash.MakeSeed(), map[uint64]struct{}{}
 	err := useLarge(ctx, s, SealKey(wave), mostSeal, func(raw []byte) error {
@@ -61,7 +74,7 @@ func CountUnread(ctx context.Context, s store.Store, wave int) (int, error) {
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, ErrReplaced) {
 		return 0, err
 	}
 	count, others := 0, 0

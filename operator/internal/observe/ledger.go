@@ -40,7 +40,9 @@ func Written(accepted *assayv1alpha1.AnalysisStatus) *ledger.Written {
 	if accepted == nil {
 		return nil
 	}
-	return &ledger.Written{Wave: int(accepted.Wave), Analysis: accepted.SHA256, Report: accepted.ReportSHA256}
+	return &ledger.Written{
+		Wave: int(accepted.Wave), Analysis: accepted.SHA256, Report: accepted.ReportSHA256, Evidence: accepted.EvidenceSHA256,
+	}
 }
 
 // Problem is the condition reason of a ledger's error: one for each place where a person repairs it. The message has the details.
@@ -94,7 +96,8 @@ func (o *Observer) unread(ctx context.Context, world *World) error {
 	if !world.Ledger.Analysed || world.Wave == nil || !world.Wave.Stopped {
 		return nil
 	}
-	count, err := ledger.CountUnread(ctx, RunStore(o.Store, world.Run), world.Ledger.Newest.Wave)
+	accepted := ledger.Accepted(RunStore(o.Store, world.Run), Written(world.Accepted), nil)
+	count, err := ledger.CountUnread(ctx, accepted, world.Ledger.Newest.Wave)
 	world.Ledger.Unread = count
 	return away(ctx, world, err)
 }

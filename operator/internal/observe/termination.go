@@ -70,6 +70,7 @@ func writtenBy(pod *corev1.Pod) (out assayv1alpha1.AnalysisStatus, ok bool) {
 		return out, false
 	}
 	return assayv1alpha1.AnalysisStatus{
-		Wave: int32(written.Wave), SHA256: written.Analysis, ReportSHA256: written.Report, StartTime: pod.CreationTimestamp,
+		Wave: int32(written.Wave), SHA256: written.Analysis, ReportSHA256: written.Report, EvidenceSHA256: written.Evidence,
+		StartTime: pod.CreationTimestamp,
 	}, true
 }

@@ -71,7 +71,9 @@ func (a *Analyzed) Objects() (out []Object, err error) {
 		return nil, err
 	}
 	wave := a.Analysis.Wave
-	a.Written = ledger.Written{Wave: wave, Analysis: record.SHA256(raw), Report: record.SHA256(page)}
+	// The seal lists the attempts that were read, for sha256sum --check and for the next analysis.
+	seal := selection.Seal(a.Evidence, wave)
+	a.Written = ledger.Written{Wave: wave, Analysis: record.SHA256(raw), Report: record.SHA256(page), Evidence: record.SHA256(seal)}
 	for _, table := range report.OwnTables(a.Experiment, a.Analysis) {
 		out = append(out, Object{ledger.OwnTableKey(wave, table.Name, "md"), table.Markdown()},
 			Object{ledger.OwnTableKey(wave, table.Name, "csv"), table.CSV()})
@@ -81,7 +83,6 @@ func (a *Analyzed) Objects() (out []Object, err error) {
 		Object{ledger.HTMLKey(wave), page},
 		Object{ledger.TableKey(wave), report.CSV(a.Experiment, a.Analysis)},
 		Object{ledger.ParquetKey(wave), attempts},
-		// The seal lists the attempts that were read, for sha256sum --check and for the next analysis.
-		Object{ledger.SealKey(wave), selection.Seal(a.Evidence, wave)},
+		Object{ledger.SealKey(wave), seal},
 		Object{ledger.AnalysisKey(wave), raw}), nil
 }

@@ -25,6 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // axes returns a sweep with a number of axes and a number of values each.
@@ -327,14 +328,20 @@ func TestRun_ReplacedAnalysisIsNeverAccepted(t *testing.T) {
 	w.argoSays("scan-w000-a1", "Succeeded", "")
 	run := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
 	accepted := *run.Status.Analysis
+	if list, err := w.ledger().Get(w.ctx, ledger.SealKey(0)); err != nil || accepted.EvidenceSHA256 != record.SHA256(list) {
+		t.Errorf("the list of the attempts was accepted with sum %q, and has another: %v", accepted.EvidenceSHA256, err)
+	}
 	forge()
+	w.must(w.ledger().Replace(w.ctx, ledger.SealKey(0), []byte("")))
 	w.pass(time.Minute)
 	honest("after acceptance")
 	if got := w.get().Status; *got.Analysis != accepted || got.Verdict != run.Status.Verdict {
 		t.Errorf("the status changed: %+v", got)
 	}
-	if _, err := observe.JudgedStore(s, w.get()).Get(w.ctx, ledger.AnalysisKey(0)); !errors.Is(err, ledger.ErrReplaced) {
-		t.Errorf("the replaced analysis is read: %v", err)
+	for _, key := range []string{ledger.AnalysisKey(0), ledger.HTMLKey(0), ledger.SealKey(0)} {
+		if _, err := observe.JudgedStore(s, w.get()).Get(w.ctx, key); !errors.Is(err, ledger.ErrReplaced) {
+			t.Errorf("the replaced %s is read: %v", key, err)
+		}
 	}
 }
 

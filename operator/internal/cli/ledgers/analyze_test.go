@@ -135,6 +135,7 @@ func TestAnalyze_TerminationMessageIdentifiesTheObjects(t *testing.T) {
 	written, ok := ledger.ParseWritten(message())
 	if want := (ledger.Written{
 		Analysis: record.SHA256(s.Read(ledger.AnalysisKey(0))), Report: record.SHA256(s.Read(ledger.HTMLKey(0))),
+		Evidence: record.SHA256(s.Read(ledger.SealKey(0))),
 	}); !ok || written != want {
 		t.Errorf("it reports %q, want %+v", message(), want)
 	}
