@@ -294,6 +294,13 @@ func TestInstall_RightsOfEveryAccount(t *testing.T) {
 		{operator, "delete", "pods", "team-a", ""}:                                    true, // Those that a webhook's container keeps.
 		{operator, "delete", "pods", "elsewhere", ""}:                                 false,
 		{operator, "patch", "pods", "team-a", ""}:                                     false,
+		{operator, "get", "namespaces", "", "elsewhere"}:                              true, // To release the runs of one that is being deleted.
+		{operator, "list", "namespaces", "", ""}:                                      false,
+		{operator, "patch", "benchmarkruns.assay.dev", "elsewhere", ""}:               true,
+		{operator, "list", "benchmarkruns.assay.dev", "elsewhere", ""}:                false,
+		{operator, "delete", "benchmarkruns.assay.dev", "elsewhere", ""}:              false,
+		{operator, "patch", "benchmarkruns.assay.dev/status", "elsewhere", ""}:        false,
+		{operator, "list", "pods", "elsewhere", ""}:                                   false,
 		{operator, "create", "pods/exec", "team-a", ""}:                               false,
 		{operator, "update", "leases.coordination.k8s.io", releaseNamespace, ""}:      true,
 		{operator, "update", "leases.coordination.k8s.io", "team-a", ""}:              false,
@@ -305,7 +312,7 @@ func TestInstall_RightsOfEveryAccount(t *testing.T) {
 		{operator, "patch", "configmaps", "elsewhere", ""}:                            false,
 		{operator, "patch", "configmaps", releaseNamespace, ""}:                       false,
 		{operator, "list", "pods", "", ""}:                                            false,
-		{operator, "get", "benchmarkruns.assay.dev", "elsewhere", ""}:                 false,
+		{operator, "get", "benchmarkruns.assay.dev", "elsewhere", ""}:                 true,
 		{controller, "create", "pods/exec", "team-a", ""}:                             true,
 		{controller, "create", "serviceaccounts", "team-a", ""}:                       false,
 		{controller, "delete", "persistentvolumeclaims", "team-a", ""}:                false,

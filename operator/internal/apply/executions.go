@@ -16,6 +16,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -147,6 +148,11 @@ func (a *Applier) DeleteOrphans(ctx context.Context, gone lease.Holder) error {
 			left = append(left, e.ID())
 		}
 	})
+	if apierrors.IsForbidden(err) {
+		if state, failed := observe.Namespace(ctx, a.Live, gone.Namespace); failed == nil && state != observe.NamespaceActive {
+			return nil // Its executions are deleted with it.
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("list executions of run %s, which is gone: %w", gone.Run(), err)
 	}

@@ -31,7 +31,10 @@ import (
 // the markers is a placeholder. Its rights in its own namespace, for Leases, are in config/rbac/leader_election_role.yaml and
 // config/rbac/leases_role.yaml; config/rbac/nodes_policy.yaml limits its writes to nodes. config/rbac/runs_policy.yaml requires the verb
 // execute on runs for creating their workflows and pods.
+// A namespace that is deleted takes its RoleBinding along before its runs, so that the rights to release them are cluster-wide too.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+// +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns,verbs=get;patch
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns,verbs=get;list;watch;patch;delete;execute
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns/status,verbs=patch
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns/finalizers,verbs=update
@@ -93,7 +96,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 			ctrl.LoggerFrom(ctx).Error(err, "The wave cannot be started: the run ends")
 			decision, err = plan.CannotStart(err), nil
 		}
-		err = errors.Join(err, r.report(ctx, outcome(world, decision, err)))
+		if !world.NamespaceEnding { // Nothing can be written but the finalizer.
+			err = errors.Join(err, r.report(ctx, outcome(world, decision, err)))
+		}
 		result, err = again(decision, r.Settings, err)
 	}()
 	err = r.apply(ctx, world.Run, decision.Action)

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -54,13 +55,24 @@ func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 	if gone {
 		// A run that is deleted without its finalizer may leave executions behind that no other controller stops.
 		if err := r.Applier.DeleteOrphans(ctx, current.Holder); err != nil {
-			return ctrl.Result{}, err
+			return afterForbidden(err)
 		}
 	}
 	if err := r.Applier.Reclaim(ctx, node); err != nil && !apierrors.IsConflict(err) {
-		return ctrl.Result{}, err
+		return afterForbidden(err)
 	}
 	return ctrl.Result{RequeueAfter: current.Duration}, nil
+}
+
+// unreadableInterval is how often the holder of an expired lease is looked for in a namespace that this operator may not read. It ends once
+// the namespace is gone.
+const unreadableInterval = 10 * time.Second
+
+func afterForbidden(err error) (ctrl.Result, error) {
+	if apierrors.IsForbidden(err) {
+		return ctrl.Result{RequeueAfter: unreadableInterval}, nil
+	}
+	return ctrl.Result{}, err
 }
 
 func afterConflict(err error) (ctrl.Result, error) {

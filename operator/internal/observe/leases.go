@@ -11,6 +11,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -52,7 +53,11 @@ func leases(ctx context.Context, reader client.Reader, namespace string) (
 // Busy returns which execution or pod of a holder runs on a node or may still start there, as the API server has it, or "". Besides is the
 // name of an execution that is known to use only other nodes.
 func Busy(ctx context.Context, engine executor.Executor, live client.Reader, holder lease.Holder, node, besides string) (string, error) {
-	return busy(ctx, engine, source{live, false}, holder, node, besides)
+	found, err := busy(ctx, engine, source{live, false}, holder, node, besides)
+	if err != nil && gone(ctx, live, holder.Namespace, err) {
+		return "", nil
+	}
+	return found, err
 }
 
 // source is where objects are read: from the API server, or from a cache.
@@ -109,6 +114,9 @@ func OthersOn(ctx context.Context, engine executor.Executor, cache, live client.
 				found = "execution " + namespace + "/" + strings.Clone(e.Name)
 			}
 		})
+		if err != nil && gone(ctx, live, namespace, err) {
+			continue // The cache is late.
+		}
 		if err != nil {
 			return "", fmt.Errorf("list executions in namespace %s: %w", namespace, err)
 		}
@@ -178,7 +186,11 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 		if o.Executor.State().Absent {
 			from = source{o.Live, false} // The cache of executions would not answer.
 		}
-		if all[i].Busy, err = busy(ctx, o.Executor, from, all[i].Holder, all[i].Node, ""); err != nil {
+		switch all[i].Busy, err = busy(ctx, o.Executor, from, all[i].Holder, all[i].Node, ""); {
+		case apierrors.IsForbidden(err):
+			// The reconcile of the node ends the lease once the namespace is gone.
+			all[i].Busy = "its execution in namespace " + all[i].Holder.Namespace + ", which this operator may not read,"
+		case err != nil:
 			return err
 		}
 	}

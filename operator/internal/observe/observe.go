@@ -109,6 +109,15 @@ func (o *Observer) observeFinished(ctx context.Context, world *World) error {
 	if err := o.leases(ctx, world); err != nil {
 		return fmt.Errorf("read leases: %w", err)
 	}
+	if !world.Run.DeletionTimestamp.IsZero() {
+		state, err := Namespace(ctx, o.Live, world.Run.Namespace)
+		if err != nil {
+			return err
+		}
+		if world.NamespaceEnding = state != NamespaceActive; world.NamespaceEnding {
+			return nil // The rights to read anything else of the run may be gone.
+		}
+	}
 	// A container of another program may keep the pod of the last analysis.
 	if _, err := o.pods(ctx, world); err != nil {
 		return fmt.Errorf("list pods: %w", err)

@@ -15,6 +15,13 @@ func (p *planner) deletion() *Decision {
 	if p.Run.DeletionTimestamp.IsZero() {
 		return nil
 	}
+	if p.NamespaceEnding {
+		if !slices.Contains(p.Run.Finalizers, Finalizer) {
+			return &Decision{}
+		}
+		// Its leases end once they have expired and the namespace is gone, and with it every pod.
+		return &Decision{Action: Release{}, Reason: assayv1alpha1.ReasonCancelled, Message: "the namespace of the run is being deleted"}
+	}
 	stopping := func(action Action) *Decision {
 		return &Decision{
 			Action: action, Reason: assayv1alpha1.ReasonCancelled, After: podsInterval,

@@ -29,6 +29,8 @@ type Observed struct {
 	Wave *Execution
 	// Analyses are the further analyses of the newest wave.
 	Analyses []Execution
+	// NamespaceEnding means that the namespace of the run is being deleted, and with it all its executions and pods.
+	NamespaceEnding bool
 	// EarlierRunDeleting is true while an execution of an earlier run with the same name is still being deleted.
 	EarlierRunDeleting bool
 	Pods               PodState

@@ -243,14 +243,10 @@ func TestRights_OperatorOfOneNamespaceNeedsNoOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
-	}, func(w *world, o *testOperator) {
-		o.connection = scopedConfig
-		w.must(admin.Create(w.ctx, &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: runsRole}, RoleRef: roleRef("ClusterRole", runsRole), Subjects: subjects(scopedUser),
-		}))
-		w.untilMay(scopedUser, "list", assayv1alpha1.GroupVersion.Group, "benchmarkruns", w.namespace)
-	})
-	elsewhere := lease.Lease{Node: w.node("node-b")}.TakenBy(lease.Holder{Namespace: "elsewhere", Name: "scan", UID: "1"}, true,
+	}, boundIn)
+	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "elsewhere-"}}
+	w.must(admin.Create(w.ctx, other))
+	elsewhere := lease.Lease{Node: w.node("node-b")}.TakenBy(lease.Holder{Namespace: other.Name, Name: "scan", UID: "1"}, true,
 		lease.DefaultDuration, time.Now().Add(-time.Hour))
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.system(), Name: lease.Name(elsewhere.Node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
