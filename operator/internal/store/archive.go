@@ -96,8 +96,8 @@ func eachObject(from io.Reader, most int64, use func(key string, size int64, dat
 	}
 }
 
-// readArchive returns the objects of an archive by key. It decompresses the archive twice, so that one that is too large or broken takes the
-// memory of its names only.
+// readArchive returns the objects of an archive by key. It decompresses the archive twice, so that one that is too large or broken takes
+// the memory of its names only.
 func readArchive(from io.ReadSeeker, most int64) (map[string][]byte, error) {
 	count := 0
 	err := eachObject(from, most, func(_ string, size int64, data io.Reader) error {
