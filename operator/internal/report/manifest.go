@@ -33,8 +33,8 @@ func Manifest(exp *experiment.Experiment) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// manifestYAML renders a document as YAML. With characters that are not shown it is JSON, which is YAML too, because YAML allows some of them
-// nowhere and others only unescaped.
+// manifestYAML renders a document as YAML. With characters that are not shown it is JSON, which is YAML too, because YAML allows some of
+// them nowhere and others only unescaped.
 func manifestYAML(document any) ([]byte, error) {
 	raw, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {

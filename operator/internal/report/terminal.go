@@ -159,7 +159,7 @@ func Printable(s string) string {
 }
 
 // Visible escapes the characters of a finished text that are not shown, such as those that change the direction of text or control a
-// terminal, and retains line breaks and tabs. Unlike Printable it leaves all other characters as they are, so that it does not change markup.
+// terminal, and retains line breaks and tabs. Unlike Printable it leaves all other characters as they are, so that markup is unchanged.
 func Visible(s string) string {
 	hidden := func(r rune) bool { return r != '\n' && r != '\t' && !strconv.IsGraphic(r) }
 	if !strings.ContainsFunc(s, hidden) {
