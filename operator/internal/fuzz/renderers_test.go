@@ -39,8 +39,8 @@ func (s told) ci() *ci.Result {
 	return out
 }
 
-// renderer writes a run in one form, of which it returns the structure: an input with other texts must have the same. The error is of a form
-// that cannot be read.
+// renderer writes a run in one form, of which it returns the structure: an input with other texts must have the same. The error is of a
+// form that cannot be read.
 type renderer struct {
 	write     func(told) ([]byte, error)
 	structure func([]byte) ([]string, error)
@@ -166,8 +166,7 @@ func (r renderer) attempt(s told) (raw []byte, err error) {
 	return r.write(s)
 }
 
-// placesOf returns a text for each path of a JSON value, and each name of a field that is not a field of a type: equal elements of a list are
-// rendered by the same code.
+// placesOf adds a text for each path of a JSON value: equal elements of a list are rendered by the same code.
 func placesOf(value any, path string, into map[string]string) {
 	switch value := value.(type) {
 	case string:

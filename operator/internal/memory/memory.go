@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Available returns the bytes that this process can take at the moment: the smallest rest of Go's memory limit, of the limits of its cgroups
-// and of the machine. Without any of them, as on systems other than Linux, it is math.MaxInt64.
+// Available returns the bytes that this process can take at the moment: the smallest rest of Go's memory limit, of the limits of its
+// cgroups and of the machine. Without any of them, as on systems other than Linux, it is math.MaxInt64.
 func Available() int64 {
 	return max(min(restOfGo(), available(os.DirFS("/"))), 0)
 }
