@@ -340,10 +340,11 @@ func secretsOf(pod corev1.PodTemplateSpec) []string {
 	return names
 }
 
-// allowedEverywhere reports whether a rule is a write that may hold in the whole cluster: of the operator on nodes, under a policy, and
-// to ask who someone is.
+// allowedEverywhere reports whether a rule is a write that may hold in the whole cluster: of the operator on nodes, under a policy, to
+// remove the finalizers of runs, and to ask who someone is.
 func allowedEverywhere(rule rbacv1.PolicyRule) bool {
-	return slices.Equal(rule.Resources, []string{"nodes"}) || slices.Equal(rule.Resources, []string{"tokenreviews"}) ||
+	return slices.Equal(rule.Resources, []string{"benchmarkruns"}) && slices.Equal(rule.Verbs, []string{"get", "patch"}) ||
+		slices.Equal(rule.Resources, []string{"nodes"}) || slices.Equal(rule.Resources, []string{"tokenreviews"}) ||
 		slices.Equal(rule.Resources, []string{"subjectaccessreviews"})
 }
 
