@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -117,7 +118,7 @@ func run(ctx context.Context, options *options) error {
 	}
 	timed := counts.Store(s)
 	scrapes := &dependencies.Scrapes{Clock: clock.RealClock{}}
-	manager, err := newManager(options, logger, scrapes)
+	manager, err := newManager(ctx, options, logger, scrapes)
 	if err != nil {
 		return err
 	}
@@ -197,7 +198,10 @@ func run(ctx context.Context, options *options) error {
 	return manager.Start(ctx)
 }
 
-func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scrapes) (ctrl.Manager, error) {
+// namespacesInterval is how often namespaces are looked at that do not exist or may not be read.
+const namespacesInterval = 10 * time.Second
+
+func newManager(ctx context.Context, options *options, logger logr.Logger, scrapes *dependencies.Scrapes) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), assayv1alpha1.AddToScheme(scheme), argo.AddToScheme(scheme)); err != nil {
 		return nil, err
@@ -207,6 +211,14 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
 	rest.QPS = -1 // Priority and fairness of the API server replace a fixed client rate.
+	live, err := client.New(rest, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", rest.Host, err)
+	}
+	namespaces := &controller.Namespaces{Live: live, All: options.namespaces, Interval: namespacesInterval}
+	if options.namespaces, err = namespaces.Watchable(ctrl.LoggerInto(ctx, logger)); err != nil {
+		return nil, fmt.Errorf("--namespaces: %w", err)
+	}
 	manager, err := ctrl.NewManager(rest, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        logger,
@@ -221,7 +233,8 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 	if err != nil {
 		return nil, fmt.Errorf("set up manager: %w", err)
 	}
-	return manager, errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping))
+	return manager, errors.Join(manager.Add(controller.Others{Namespaces: namespaces, Watched: options.namespaces}),
+		manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping))
 }
 
 // watchArgo checks for Argo Workflows now and periodically. While it is missing, the operator runs; runs report the missing engine and

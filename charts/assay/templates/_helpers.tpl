@@ -414,6 +414,26 @@ size). */}}
 {{- (.root.Files.Get $file | required (printf "%s is missing: run make generate" $file) | fromYaml).rules | toYaml -}}
 {{- end -}}
 
+{{/* The namespaces in which this release makes objects, as JSON: runNamespaces, on an upgrade without those that are gone or being deleted,
+because an object in one of them would fail the upgrade for all others. Where the cluster cannot be asked, as by helm template, they are
+all there. */}}
+{{- define "assay.runNamespaces" }}
+{{- if not (hasKey .Values "presentRunNamespaces") }}
+{{- $present := list }}
+{{- $asks := and .Release.IsUpgrade (lookup "v1" "Namespace" "" "kube-system") }}
+{{- range .Values.runNamespaces }}
+{{- $live := ternary dict (lookup "v1" "Namespace" "" .) (not $asks) }}
+{{- $gone := or (not $live) (dig "metadata" "deletionTimestamp" "" $live) }}
+{{- if or (not $asks) (not $gone) (and $.Values.createRunNamespaces (not $live)) }}{{ $present = append $present . }}{{ end }}
+{{- end }}
+{{- if not $present }}
+{{- fail (printf "none of the namespaces in runNamespaces exists (%s): create one of them, or set createRunNamespaces=true" (join ", " .Values.runNamespaces)) }}
+{{- end }}
+{{- $_ := set .Values "presentRunNamespaces" $present }}
+{{- end }}
+{{- toJson .Values.presentRunNamespaces }}
+{{- end }}
+
 {{/* A Role with the binding that gives it to a ServiceAccount, or both for the whole cluster without a namespace. Call with (dict "root" $
 "component" "minio" "name" … "namespace" … "rules" TEXT "account" (list NAME NAMESPACE)). */}}
 {{- define "assay.rights" }}

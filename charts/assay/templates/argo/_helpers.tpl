@@ -3,13 +3,13 @@ With one run namespace Argo needs nothing outside of it: it is installed "namesp
 whole cluster, so that reading is granted there; writing never leaves the run namespaces.
 */}}
 {{- define "assay.argo.namespaced" -}}
-{{- if eq (len .Values.runNamespaces) 1 }}true{{ end -}}
+{{- if eq (len (include "assay.runNamespaces" $ | fromJsonArray)) 1 }}true{{ end -}}
 {{- end -}}
 
 {{- define "assay.argo.scopeArgs" -}}
 {{- if include "assay.argo.namespaced" . }}
 - --namespaced
-- --managed-namespace={{ first .Values.runNamespaces }}
+- --managed-namespace={{ first (include "assay.runNamespaces" $ | fromJsonArray) }}
 {{- end }}
 {{- end -}}
 
