@@ -158,3 +158,33 @@ func TestPlatform_CauseIsToldWithinAMinute(t *testing.T) {
 		})
 	}
 }
+
+// A name that differs by a letter is answered with the right one in every view, also in the narrow ones.
+func TestPlatform_MisspeltNameIsAnsweredWithTheNearest(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*assayv1alpha1.BenchmarkRunSpec)
+		says string
+	}{
+		"the template":            {func(s *assayv1alpha1.BenchmarkRunSpec) { s.TemplateRef.Name = "simulate" }, "simulated"},
+		"the metric of a gate":    {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Gates[0].Metric = "process.wallTme" }, "process.wallTime"},
+		"the candidate of a gate": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Gates[0].Candidate = "nw" }, "new"},
+		"the parameter of an arm": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Arms[1].Parameters["versio"] = "x" }, "version"},
+		"a parameter of the run":  {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Parameters = assayv1alpha1.ParameterValues{"sizes": "1"} }, "size"},
+		"an axis":                 {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Sweep = axis("sise") }, "size"},
+		"an axis of excluded points": {func(s *assayv1alpha1.BenchmarkRunSpec) {
+			s.Sweep = axis("size")
+			s.Sweep.Exclude = []assayv1alpha1.ParameterValues{{"siz": "1"}}
+		}, "size"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := operate(t, c.edit, nil)
+			if _, missing := o.told("did you mean " + c.says + "?"); len(missing) > 0 {
+				t.Errorf("%v lack %q: %s", missing, c.says, o.run.Status.Reason)
+			}
+		})
+	}
+}
+
+func axis(name string) *assayv1alpha1.Sweep {
+	return &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: name, Values: []string{"1", "2"}}}}
+}
