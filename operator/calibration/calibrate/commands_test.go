@@ -54,7 +54,8 @@ func TestCommandCounts_AccumulateOverSeedsAndCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Simulated.Runs != 2*runs || got.Different.Decided != 2 || !cmp.Equal(got.Seeds, []uint64{1, 2}) || !cmp.Equal(got.Machines, []string{"here"}) {
+	if got.Simulated.Runs != 2*runs || got.Different.Decided != 2 || !cmp.Equal(got.Seeds, []uint64{1, 2}) ||
+		!cmp.Equal(got.Machines, []string{"here"}) {
 		t.Errorf("counts %+v after %+v", got, sums)
 	}
 	for _, other := range [][2]string{{"other", "cpu"}, {"code", "wall"}} {

@@ -64,8 +64,8 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string
 		return name + " " + measured(exp, gate) + askedFor(exp, gate) + others(result, gate)
 	case candidate.Verdict == experiment.VerdictInconclusive:
 		text := undecided + fmt.Sprintf("%s has %s: it %s", name, analysis.Asked(exp, gate.Condition()), measured(exp, gate))
-		if gate.MoreBlocks != nil {
-			text += "; " + moreBlocks(result, *gate.MoreBlocks) + " may decide"
+		if blocks, took, known := forecast(result, gate); known {
+			text += "; " + moreTime(blocks, took) + " would decide"
 		}
 		return text
 	default:
@@ -209,7 +209,7 @@ func (p predicate) between(low, high float64, baseline string) string {
 	less, more := quantity.Rough(100*(1-low), false), quantity.Rough(100*(high-1), false)
 	switch {
 	case p.inverse:
-		return fmt.Sprintf("takes between %s %% less and %s %% more time than %s (%s)", less, more, baseline, p.noun)
+		return fmt.Sprintf("is between %s %% faster and %s %% slower than %s (%s)", less, more, baseline, p.noun)
 	default:
 		return fmt.Sprintf("%s between %s %% %s and %s %% more %s than %s", p.verb, less, p.fewer, more, p.noun, baseline)
 	}

@@ -121,11 +121,11 @@ func TestSentence_OfVerdict(t *testing.T) {
 		"undecided": {
 			of(experiment.VerdictInconclusive, undecided),
 			"It is not decided whether fused has latency median at most 1.500x of loop: it takes 3.0 % less time than loop (latency median) " +
-				"(at least 1.0 %, 99.5 % confidence); about 14 more blocks may decide.",
+				"(at least 1.0 %, 99.5 % confidence); about 66 more blocks would decide.",
 		},
 		"no difference beyond doubt": {
 			of(experiment.VerdictGo, gate("latency", "median", experiment.RatioAtMost, experiment.VerdictGo, ratio(1.002, 0.99, 1.01))),
-			"fused takes between 1.0 % less and 1.0 % more time than loop (latency median) (99.5 % confidence), " +
+			"fused is between 1.0 % faster and 1.0 % slower than loop (latency median) (99.5 % confidence), " +
 				"where latency median at most 1.500x of loop was asked for.",
 		},
 		"undecided, and by no interval": {of(experiment.VerdictInconclusive), "fused: why."},
@@ -146,12 +146,12 @@ func TestSentence_OfVerdict(t *testing.T) {
 func TestSentence_SeveralCandidatesAndSearches(t *testing.T) {
 	exp, result := simulated(t, nil, nil)
 	if got := Headline(exp, result); !strings.HasPrefix(got,
-		"fused-m4r takes between 3.8 % less and 3.1 % more time than loop (latency p95) at batchSize=1,pendingDelta=1 (99.5 % ") {
+		"fused-m4r is between 3.8 % faster and 3.1 % slower than loop (latency p95) at batchSize=1,pendingDelta=1 (99.5 % ") {
 		t.Error(got)
 	}
 	result.Best, result.BestOf = "", []string{"fused-m4r", "fused-naive"}
 	if got := Headline(exp, result); !strings.HasPrefix(got,
-		"The blocks do not decide whether fused-m4r or fused-naive is best: fused-m4r takes between") {
+		"The blocks do not decide whether fused-m4r or fused-naive is best: fused-m4r is between") {
 		t.Error(got)
 	}
 	result.Verdict, result.BestOf = experiment.VerdictNoGo, nil

@@ -351,7 +351,8 @@ func (o *benchOptions) environment() string {
 func (o *benchOptions) answers(here *runs.LocalRun, result *analysis.Analysis, pilot time.Duration) string {
 	more := func(blocks int) string {
 		ran := pilot + time.Duration(here.Blocks())*here.Pace
-		text := "about " + quantity.Count(blocks, "more block") + " may decide"
+		blocks = report.Further(here.Blocks(), blocks)
+		text := "about " + quantity.Count(blocks, "more block") + " would decide"
 		if o.blocks > 0 {
 			return text + fmt.Sprintf(": --blocks %d", here.Blocks()+blocks)
 		}
