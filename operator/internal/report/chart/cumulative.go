@@ -30,7 +30,7 @@ func (d Cumulative) SVG() template.HTML {
 	c.line("axis", left, bottom, right, bottom)
 	for _, v := range x.ticks(4) {
 		c.line("axis", x.at(v), bottom, x.at(v), bottom+3)
-		c.text("tick", "middle", x.at(v), bottom+14, d.X(v))
+		c.text("tick", "middle", x.at(v), bottom+18, d.X(v)) // Below the label of 0 %.
 	}
 	c.text("label", "middle", (left+right)/2, plotHeight-8, d.XLabel)
 	for _, row := range d.Rows {

@@ -27,6 +27,8 @@ type report struct {
 	AssumptionsInShort           string
 	Warnings                     []summary.Warning
 	Gates                        []gate
+	AllGates                     *gatesPlot
+	Narrowing                    template.HTML
 	Completes, Drawn, Neutral    bool
 	Legend                       []key
 	Curves, Ratios               panels
@@ -107,7 +109,8 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 		Next:   summary.NextStep(exp, result),
 		Levels: summary.Levels(exp, result, summary.Deciding(exp, result)), When: b.when(), Machine: b.machine(),
 		Assumptions: summary.Assumptions(result), AssumptionsInShort: summary.AssumptionsInShort(result),
-		Warnings: summary.Warnings(exp, result), Decides: b.decides(),
+		Warnings: summary.Warnings(exp, result), Decides: b.decides(), AllGates: allGates(result.Gates),
+		Narrowing: b.narrowing(summary.Deciding(exp, result)),
 	}
 	for _, c := range result.Candidates {
 		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict),

@@ -25,7 +25,7 @@ func (b *builder) pairs() panels {
 		}
 		plot := chart.Lines{
 			Title: fmt.Sprintf("%s, %s%s", g.Gate, g.Candidate, atPoint(g.Point)), XLabel: "block", LogY: true, Y: numberOf(quantity.Times),
-			Rules: []chart.Tick{{At: 1, Label: "no change"}, {At: *g.Bound, Label: "bound"}},
+			Rules: rulesOf(*g.Bound),
 		}
 		arm := slices.IndexFunc(b.exp.Arms, func(a record.Arm) bool { return a.Name == g.Candidate })
 		for i, block := range slices.SortedFunc(maps.Keys(r.PerBlock), record.CompareNames) {

@@ -1,0 +1,68 @@
+package html
+
+import (
+	"cmp"
+	"html/template"
+	"math"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report/chart"
+)
+
+// mostGates limits the rows of the plot of all gates, and longestGate the bytes of their names, which have to fit on a phone.
+const mostGates, longestGate = 24, 50
+
+// gatesPlot has the gates of a run on one axis.
+type gatesPlot struct {
+	Plot template.HTML
+	// Shown of All gates with an interval and a positive bound are drawn.
+	Shown, All int
+}
+
+// Left is the number of gates that are not drawn.
+func (p *gatesPlot) Left() int { return p.All - p.Shown }
+
+// allGates draws the intervals of all gates on one axis, whose unit is the bound of each gate. A lower bound is divided by its figure, and
+// a figure by its upper bound, so that every gate holds left of 1. The gates with the least room are the first. It is nil with fewer than
+// two gates.
+func allGates(gates []analysis.GateResult) *gatesPlot {
+	var rows []chart.Estimate
+	for i := range gates {
+		if row, drawn := ofBound(&gates[i]); drawn {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) < 2 {
+		return nil
+	}
+	slices.SortStableFunc(rows, func(a, b chart.Estimate) int { return cmp.Compare(b.High, a.High) })
+	out := &gatesPlot{All: len(rows), Shown: min(len(rows), mostGates)}
+	out.Plot = chart.Forest{
+		Title: "figure over bound, of every gate", Rows: rows[:out.Shown], Ratio: true, From: math.Inf(-1), To: 1,
+		Number: func(v float64) string { return quantity.Short(v, quantity.Times) },
+	}.SVG()
+	return out
+}
+
+// ofBound returns the interval of a gate in units of its bound. Gates on outputs, on completion and on differences, and those with a figure
+// of 0, are not drawn.
+func ofBound(g *analysis.GateResult) (row chart.Estimate, drawn bool) {
+	subject := g.Op.Subject()
+	if subject != experiment.SubjectRatio && subject != experiment.SubjectLevel || g.Bound == nil || g.Estimate == nil ||
+		g.Estimate.Low == nil || g.Estimate.High == nil || *g.Bound <= 0 || *g.Estimate.Low <= 0 {
+		return row, false
+	}
+	row = chart.Estimate{
+		Name:  record.Shorten(g.Candidate+atPoint(g.Point)+": "+g.Gate, longestGate),
+		Value: g.Estimate.Value / *g.Bound, Low: *g.Estimate.Low / *g.Bound, High: *g.Estimate.High / *g.Bound,
+		Class: verdictClass(g.Outcome),
+	}
+	if g.Condition().Region().High > *g.Bound { // It asks for at least the bound.
+		row.Value, row.Low, row.High = 1/row.Value, 1/row.High, 1/row.Low
+	}
+	return row, true
+}
