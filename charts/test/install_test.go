@@ -1,7 +1,10 @@
 package chart
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"maps"
 	"os"
@@ -248,6 +251,45 @@ func TestInstall_ReleaseFromInstallToUninstall(t *testing.T) {
 	c.upgrade(t, overTLS)
 	if got := fmt.Sprintf("%s", c.secret(t, releaseNamespace, "assay-minio-tls")); got != certificate {
 		t.Error("upgrade: the store has another certificate")
+	}
+	c.renewCertificate(t, overTLS)
+}
+
+// renewCertificate upgrades a release whose certificate is near its end. Its clients trust the old one, which the store serves until it has
+// read the new one, and the new one.
+func (c *cluster) renewCertificate(t *testing.T, values string) {
+	t.Helper()
+	old := c.secret(t, releaseNamespace, "assay-minio-tls")
+	var secret corev1.Secret
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: releaseNamespace, Name: "assay-minio-tls"}, &secret); err != nil {
+		t.Fatal(err)
+	}
+	secret.Annotations["assay.dev/issued-at"] = time.Now().AddDate(-9, 0, 0).Format(time.RFC3339)
+	// Helm applies the object, and would conflict with another owner of a field.
+	manager := secret.ManagedFields[0].Manager
+	secret.ManagedFields, secret.TypeMeta = nil, metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
+	if err := c.Patch(t.Context(), &secret, client.Apply, client.FieldOwner(manager), client.ForceOwnership); err != nil {
+		t.Fatal(err)
+	}
+	c.upgrade(t, values)
+	renewed := c.secret(t, releaseNamespace, "assay-minio-tls")
+	if bytes.Equal(old["tls.crt"], renewed["tls.crt"]) {
+		t.Fatal("upgrade: a certificate near its end is not renewed")
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(c.secret(t, releaseNamespace, "assay-ledger-ca")["ca.crt"])
+	for name, certificate := range map[string]map[string][]byte{"old": old, "new": renewed} {
+		pair, err := tls.X509KeyPair(certificate["tls.crt"], certificate["tls.key"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: "assay-minio.assay-system.svc"}); err != nil {
+			t.Errorf("clients do not trust the %s certificate: %v", name, err)
+		}
+	}
+	c.upgrade(t, values)
+	if again := c.secret(t, releaseNamespace, "assay-minio-tls"); !bytes.Equal(again["tls.crt"], renewed["tls.crt"]) {
+		t.Error("upgrade: a new certificate is renewed again")
 	}
 }
 
