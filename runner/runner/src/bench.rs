@@ -36,6 +36,7 @@ fn measure(folder: &Path, trials: usize) -> Result<Vec<Duration>, Stop> {
     let wave = folder.join("wave.json");
     write_wave(folder, &wave, trials).map_err(Stop::Runner)?;
     block::run(&BlockArgs {
+        finish_seconds: 0,
         wave,
         block: "w000-b0000".to_owned(),
         out: Some(folder.join("out")),

@@ -68,6 +68,10 @@ pub(crate) struct BlockArgs {
     /// Name of the executor, the prefix of every attempt's id. A keeper provides its own.
     #[arg(long, value_name = "NAME", required_unless_present = "keeper")]
     pub(crate) executor: Option<String>,
+    /// Seconds for the running trial to finish after SIGTERM, by which the end of a pod is announced. No other trial
+    /// starts then. It is less than the grace period of the pod, so that the attempt can still be stored.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) finish_seconds: u32,
     /// File with the lease in force as JSON, {"node": …, "token": …}; recorded instead of the wave's.
     #[arg(long, value_name = "FILE")]
     pub(crate) lease_file: Option<PathBuf>,
@@ -81,7 +85,8 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     let plan = Plan::read(&args.wave, &args.block, args.lease_file.as_deref()).map_err(Stop::Input)?;
     privacy::hide().map_err(Stop::Runner)?;
     let scratch = Scratch::confine(&args.scratch).map_err(Stop::Runner)?;
-    let launcher = Launcher::new(args.alone, scratch).map_err(Stop::Runner)?;
+    let launcher =
+        Launcher::new(args.alone, scratch, Duration::from_secs(args.finish_seconds.into())).map_err(Stop::Runner)?;
     let record = match (&args.keeper, &args.out) {
         (Some(address), _) => Record::Keeper(Keeper::connect(address, &launcher.signals)?),
         (None, Some(out)) => {

@@ -105,7 +105,7 @@ impl Keeper {
         };
         let mut keeper = Self { stream, rest: Vec::new(), executor: String::new(), ended: BTreeMap::new() };
         keeper.stream.set_nonblocking(true).context("cannot use the keeper's connection").map_err(Stop::Runner)?;
-        let line = keeper.line(signals)?;
+        let line = keeper.line(signals, Signals::stop)?;
         match serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))? {
             Hello::Refused { refused } => Err(Stop::Runner(anyhow!("the keeper rejected the block: {refused}"))),
             Hello::Keeps { keeper: protocol, .. } if protocol != PROTOCOL => Err(Stop::Input(anyhow!(
@@ -118,10 +118,11 @@ impl Keeper {
         }
     }
 
-    /// Sends an attempt, as `started` or as `attempt`, and waits for the acknowledgement.
+    /// Sends an attempt, as `started` or as `attempt`, and waits for the acknowledgement, also after an announced end:
+    /// a trial whose start is stored must run, and one that has ended must be stored.
     pub(crate) fn keep(&mut self, what: &str, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
         self.send(&json!({ what: attempt })).map_err(Stop::Runner)?;
-        let line = self.line(signals)?;
+        let line = self.line(signals, Signals::must_stop)?;
         let answer: Answer = serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))?;
         match answer {
             Answer { kept: Some(trial), .. } if trial == attempt.trial => Ok(()),
@@ -166,8 +167,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Reads one line; returns early if the runner is asked to stop.
-    fn line(&mut self, signals: &Signals) -> Result<Vec<u8>, Stop> {
+    /// Reads one line; returns early if the runner must stop.
+    fn line(&mut self, signals: &Signals, stop: fn(&Signals) -> Option<i32>) -> Result<Vec<u8>, Stop> {
         let mut buffer = [0; 4096];
         loop {
             if let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') {
@@ -179,7 +180,9 @@ impl Keeper {
                     self.rest.extend_from_slice(&buffer[..read])
                 }
                 Ok(_) => return Err(Stop::Runner(anyhow!("the keeper closed the connection"))),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => pause(signals, Some(&self.stream), None)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    pause(signals, stop, Some(&self.stream), None)?
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(Stop::Runner(anyhow!(error).context("cannot read from the keeper"))),
             }
@@ -187,12 +190,18 @@ impl Keeper {
     }
 }
 
-/// Waits for input, a timeout or a request to stop.
-fn pause(signals: &Signals, stream: Option<&UnixStream>, time: Option<Duration>) -> Result<(), Stop> {
+/// Waits for input, a timeout or a reason to stop.
+fn pause(
+    signals: &Signals,
+    stop: fn(&Signals) -> Option<i32>,
+    stream: Option<&UnixStream>,
+    time: Option<Duration>,
+) -> Result<(), Stop> {
     signals.clear();
-    if let Some(signal) = signals.stop() {
+    if let Some(signal) = stop(signals) {
         return Err(Stop::Signal(signal));
     }
+    let time = time.or_else(|| signals.time_to_finish());
     let mut sources = vec![PollFd::from_borrowed_fd(signals.readable(), PollFlags::IN)];
     sources.extend(stream.map(|stream| PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN)));
     let time = time.and_then(|time| Timespec::try_from(time).ok());
@@ -207,16 +216,18 @@ fn wait_for_socket(path: &Path, signals: &Signals) -> Result<UnixStream, Stop> {
     loop {
         match UnixStream::connect(path) {
             Ok(stream) => return Ok(stream),
-            Err(error)
-                if Instant::now() >= give_up
-                    || !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
-            {
+            Err(error) if Instant::now() >= give_up || !may_be_early(error.kind()) => {
                 let error = anyhow!(error).context(format!("no keeper listens at {}", path.display()));
                 return Err(Stop::Runner(error));
             }
-            Err(_) => pause(signals, None, Some(PAUSE))?,
+            Err(_) => pause(signals, Signals::stop, None, Some(PAUSE))?,
         }
     }
+}
+
+/// Whether a keeper may not be ready yet: it has no socket, has not set the socket's mode, or does not listen.
+fn may_be_early(error: io::ErrorKind) -> bool {
+    matches!(error, io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::ConnectionRefused)
 }
 
 /// Takes over an inherited connection and sets close-on-exec.
@@ -239,6 +250,16 @@ fn not_understood(line: &[u8], error: &serde_json::Error) -> Stop {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn socket_that_is_not_ready_is_tried_again() {
+        for code in [libc::ENOENT, libc::EACCES, libc::ECONNREFUSED] {
+            assert!(may_be_early(io::Error::from_raw_os_error(code).kind()), "{code}");
+        }
+        for code in [libc::EINVAL, libc::ENOTSOCK, libc::EMFILE] {
+            assert!(!may_be_early(io::Error::from_raw_os_error(code).kind()), "{code}");
+        }
+    }
 
     #[test]
     fn address_is_a_socket_or_a_descriptor() {

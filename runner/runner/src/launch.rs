@@ -65,9 +65,9 @@ pub(crate) struct Launcher {
 
 impl Launcher {
     /// Makes the runner a subreaper, so that no orphan escapes.
-    pub(crate) fn new(alone: bool, scratch: Scratch) -> Result<Self> {
+    pub(crate) fn new(alone: bool, scratch: Scratch, finish: Duration) -> Result<Self> {
         ensure!(!alone || is_in_a_container(), "--alone kills every other process and is allowed in a container only");
-        let signals = Signals::register().context("cannot receive signals")?;
+        let signals = Signals::register(finish).context("cannot receive signals")?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
         Ok(Self { signals, inherited: Inherited::read(), scratch, alone })
     }
@@ -127,7 +127,7 @@ impl Launcher {
         let deadline = start + launch.timeout;
         let how = loop {
             self.signals.clear();
-            if self.signals.stop().is_some() {
+            if self.signals.must_stop().is_some() {
                 break None;
             }
             if has_ended(pid)? {
@@ -153,7 +153,8 @@ impl Launcher {
             }
             let mut sources = company.captures();
             sources.extend([Some(&stderr), stdout.as_ref()]);
-            process::wait(&self.signals, &sources, self.scratch.pause(deadline - now))?;
+            let time = self.signals.time_to_finish().map_or(deadline - now, |left| left.min(deadline - now));
+            process::wait(&self.signals, &sources, self.scratch.pause(time))?;
         };
         let duration = start.elapsed();
         deaths.before_kill(None);

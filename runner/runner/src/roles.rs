@@ -211,7 +211,7 @@ impl<'a> Company<'a> {
         let mut pause = PAUSES.0;
         loop {
             signals.clear();
-            if signals.stop().is_some() {
+            if signals.must_stop().is_some() {
                 return Ok(Start::Stopped);
             }
             if let Some(reason) = scratch.reached_by_now() {
@@ -298,7 +298,7 @@ impl<'a> Company<'a> {
                 return self.0[i].reap(deaths);
             }
             if asked.elapsed() >= limit
-                || signals.stop().is_some()
+                || signals.must_stop().is_some()
                 || !self.0[i].killed && scratch.reached_by_now().is_some()
             {
                 if self.0[i].killed {

@@ -57,6 +57,7 @@ fn main() {
         peak_memory_excludes_the_runner,
         each_trial_is_alone_in_its_process_group,
         sigterm_stops_immediately_and_retains_attempts,
+        sigterm_lets_the_running_trial_finish_within_its_time,
         killed_runner_kills_its_trial,
         an_existing_attempt_is_never_overwritten,
         bad_input_names_file_and_field,
@@ -581,7 +582,7 @@ fn sigterm_stops_immediately_and_retains_attempts() {
         let mut bench = Bench::new(&[&["ok"], &["hang"], &["ok"]]);
         let notes = bench.folder.path().display().to_string();
         bench.wave["cells"][1]["argv"].as_array_mut().expect("a list").push(json!(notes));
-        let runner: Child = bench.command(&[]).spawn().expect("the runner starts");
+        let runner: Child = bench.command(&["--finish-seconds", "0"]).spawn().expect("the runner starts");
         let pids =
             wait_for("the second trial", || Some(noted_pids(bench.folder.path())).filter(|pids| pids.len() == 4));
         let asked = Instant::now();
@@ -596,6 +597,25 @@ fn sigterm_stops_immediately_and_retains_attempts() {
         for pid in pids {
             assert!(!is_running(pid), "process {pid} escaped");
         }
+    }
+}
+
+fn sigterm_lets_the_running_trial_finish_within_its_time() {
+    // The second trial ends by its timeout, and then the block stops. With less time it is abandoned.
+    for (finish, done, abandoned) in [("30", 2, false), ("1", 1, true)] {
+        let mut bench = Bench::new(&[&["ok"], &["hang"], &["ok"]]).with("/workload/timeoutSeconds", json!(3));
+        let notes = bench.folder.path().display().to_string();
+        bench.wave["cells"][1]["argv"].as_array_mut().expect("a list").push(json!(notes));
+        let runner: Child = bench.command(&["--finish-seconds", finish]).spawn().expect("the runner starts");
+        wait_for("the second trial", || Some(noted_pids(bench.folder.path())).filter(|pids| pids.len() == 4));
+        let term = rustix::process::Signal::TERM;
+        rustix::process::kill_process(rustix::process::Pid::from_child(&runner), term).expect("sent");
+        let output = runner.wait_with_output().expect("the runner ends");
+        assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
+        let attempts = bench.attempts();
+        assert_eq!(attempts.len(), done, "{}", stderr(&output));
+        assert!(stderr(&output).contains(&format!("after {done} of 3 trials")), "{}", stderr(&output));
+        assert_eq!(attempts.iter().any(|attempt| attempt.outcome == Outcome::TimedOut), !abandoned);
     }
 }
 

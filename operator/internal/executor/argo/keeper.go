@@ -22,7 +22,7 @@ const (
 	// keeperUser is used by no other container of the pod, so that trials can neither signal nor trace the keeper.
 	keeperUser = user + 1
 	// graceSeconds is the termination grace period. It lets the keeper write the attempts that it received if a block ends while the store is
-	// unreachable. The other containers end at once.
+	// unreachable, and the runner finish the trial that runs, which takes at most half of it (--finish-seconds).
 	graceSeconds = 120
 )
 

@@ -82,7 +82,8 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 		return err
 	}
 	defer mine.Close()
-	command := exec.CommandContext(ctx, e.Runner, "block", "--wave", wave, "--block", block.ID, "--keeper", "fd:3")
+	command := exec.CommandContext(ctx, e.Runner, "block", "--wave", wave, "--block", block.ID, "--keeper", "fd:3",
+		"--finish-seconds", "0") // Who interrupts a run on this machine waits for it.
 	command.Stdout, command.Stderr, command.ExtraFiles = e.Log, e.Log, []*os.File{runners}
 	// The runner ends its trials when it gets a signal. A signal to this process's group (of a terminal, timeout, a cancelled CI job) must
 	// not reach trials, because a trial killed from outside of the runner counts as failed.

@@ -50,7 +50,7 @@ func TestRun_StartsARunnerWithKeeperPerBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, block := range []string{"w000-b0000", "w000-b0001"} {
-		want := "block --wave " + folder + "/waves/000/wave.json --block " + block + " --keeper fd:3\n"
+		want := "block --wave " + folder + "/waves/000/wave.json --block " + block + " --keeper fd:3 --finish-seconds 0\n"
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("want the call %q, got:\n%s", want, log.String())
 		}

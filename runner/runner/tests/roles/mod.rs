@@ -176,7 +176,7 @@ pub(crate) fn sigterm_while_a_server_gets_ready_stops_at_once() {
         with_roles(Bench::new(&[&["ok"]]), &["hang"], json!({"on": "Line", "text": "never", "timeoutSeconds": 600}));
     let notes = bench.folder.path().display().to_string();
     bench.wave["cells"][0]["roles"][0]["argv"].as_array_mut().expect("a list").push(json!(notes));
-    let runner = bench.command(&[]).spawn().expect("the runner starts");
+    let runner = bench.command(&["--finish-seconds", "0"]).spawn().expect("the runner starts");
     let pids = wait_for("the server", || Some(noted_pids(bench.folder.path())).filter(|pids| pids.len() == 4));
     let asked = Instant::now();
     rustix::process::kill_process(rustix::process::Pid::from_child(&runner), rustix::process::Signal::TERM)
