@@ -68,8 +68,8 @@ func (p *planner) executions() []Execution {
 	return out
 }
 
-// ended releases the leases and then the finalizer of a run that has ended, and deletes it after its time to live. Its blocks are no longer needed: neither an
-// analysis that was written before they had run nor an execution that the engine does not end may retain the node.
+// ended releases the leases and then the finalizer of a run that has ended, and deletes it after its time to live. Its blocks are no longer
+// needed: neither an analysis that was written before they had run nor an execution that the engine does not end may retain the node.
 func (p *planner) ended() *Decision {
 	if !Ended(p.Run) {
 		return nil
