@@ -72,7 +72,8 @@ func TestUpgrade_LeavesOutNamespacesThatAreGone(t *testing.T) {
 
 	remove("team-a")
 	remove("team-b")
-	if err := cluster.tryUpgrade(t, values); err == nil || !strings.Contains(err.Error(), "none of the namespaces in runNamespaces exists (team-a, team-b)") {
+	const none = "none of the namespaces in runNamespaces exists (team-a, team-b)"
+	if err := cluster.tryUpgrade(t, values); err == nil || !strings.Contains(err.Error(), none) {
 		t.Errorf("without any namespace: %v", err)
 	}
 }

@@ -33,7 +33,8 @@ func TestNamespaces_ThoseThatCannotBeWatchedAreLeftOut(t *testing.T) {
 	}
 	ending := named("ending")
 	ending.DeletionTimestamp, ending.Finalizers = ptr.To(metav1.Now()), []string{"kubernetes"}
-	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(named("team"), named("foreign"), ending).WithInterceptorFuncs(interceptor.Funcs{
+	built := fake.NewClientBuilder().WithScheme(scheme).WithObjects(named("team"), named("foreign"), ending)
+	live := built.WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			if (&client.ListOptions{}).ApplyOptions(options).Namespace == "foreign" {
 				return apierrors.NewForbidden(assayv1alpha1.GroupVersion.WithResource("benchmarkruns").GroupResource(), "", nil)

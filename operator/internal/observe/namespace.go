@@ -9,13 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A namespace that is deleted takes the RoleBinding of the operator along, usually before its runs. The rights for removing their finalizers
-// are therefore those of the ClusterRole: to read a namespace, and to read and patch runs.
+// A namespace that is deleted takes the RoleBinding of the operator along, usually before its runs. The rights for removing their
+// finalizers are therefore those of the ClusterRole: to read a namespace, and to read and patch runs.
 
 // NamespaceState is the state of a namespace that matters for the runs in it.
 type NamespaceState int
 
-// States of a namespace. Everything in one that is ending is being deleted, and nothing can be created. In one that is gone nothing is left.
+// States of a namespace. Everything in one that is ending is being deleted, and nothing can be created. In one that is gone nothing is
+// left.
 const (
 	NamespaceActive NamespaceState = iota
 	NamespaceEnding
