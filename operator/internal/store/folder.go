@@ -63,7 +63,7 @@ func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 	case info.Size() > ReadLimit(ctx):
 		return nil, tooLarge(key, info.Size(), ReadLimit(ctx))
 	}
-	data, err := readAtMost(key, file, ReadLimit(ctx))
+	data, err := readAtMost(key, file, info.Size(), ReadLimit(ctx))
 	if err != nil && !errors.Is(err, ErrTooLarge) {
 		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
 	}

@@ -55,9 +55,11 @@ func tooLarge(key string, bytes, most int64) error {
 		ErrTooLarge, bytes, most)
 }
 
-// readAtMost reads a body to its end, or returns ErrTooLarge. A truncated read would be taken for the whole object.
-func readAtMost(key string, body io.Reader, most int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(body, most+1))
+// readAtMost reads a body of about size bytes to its end, or returns ErrTooLarge. A truncated read would be taken for the whole object.
+func readAtMost(key string, body io.Reader, size, most int64) ([]byte, error) {
+	buffer := bytes.NewBuffer(make([]byte, 0, max(0, min(size, most))+bytes.MinRead))
+	_, err := buffer.ReadFrom(io.LimitReader(body, most+1))
+	data := buffer.Bytes()
 	if err == nil && int64(len(data)) > most {
 		return nil, fmt.Errorf("%s is %w: it has more bytes, and at most %d are read; no run writes as much, so find out who did and "+
 			"remove it", key, ErrTooLarge, most)

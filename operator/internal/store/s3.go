@@ -126,7 +126,7 @@ func (s *s3) read(ctx context.Context, key, version string) (data []byte, tag st
 	if info.Size > most {
 		return nil, "", tooLarge(key, info.Size, most)
 	}
-	if data, err = readAtMost(key, body, most); errors.Is(err, ErrTooLarge) {
+	if data, err = readAtMost(key, body, info.Size, most); errors.Is(err, ErrTooLarge) {
 		return nil, "", err
 	} else if err != nil {
 		return nil, "", s.explain(ctx, "read", key, err)
