@@ -69,7 +69,7 @@ func rule(attempts []*record.Attempt, kind Rejection, reason func(*record.Attemp
 }
 
 func ruleOfKinds(attempts []*record.Attempt, reason func(*record.Attempt) (Rejection, string)) ruling {
-	var out ruling
+	out := ruling{admitted: make([]*record.Attempt, 0, len(attempts))}
 	for _, attempt := range attempts {
 		kind, why := reason(attempt)
 		if why == "" {

@@ -60,9 +60,13 @@ func findVisits(exp *experiment.Experiment, planned plan, own []*record.Attempt,
 	if out.Without != "" {
 		return out
 	}
+	alone := map[string]bool{} // The blocks with one arm at one point.
+	for name, block := range blocks {
+		alone[name] = len(armsAndPoints(block)) == 1
+	}
 	for _, attempt := range own {
 		block := blocks[attempt.Block]
-		if attempt.Warmup || len(armsAndPoints(block)) == 1 {
+		if attempt.Warmup || alone[attempt.Block] {
 			continue
 		}
 		at, found := block[attempt.Slot], Entry{}

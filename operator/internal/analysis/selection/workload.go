@@ -78,7 +78,13 @@ func plannedPrograms(exp *experiment.Experiment, waves []record.Wave, arm int) m
 // have it under the same names, in the same unit and in the same shape; otherwise its figures are of different things.
 type Reports struct {
 	metrics map[string]metricSource
-	cells   map[Cell][]*record.Attempt
+	cells   map[Cell]*cellReports
+}
+
+// cellReports are the results of a cell, with the units and the shapes that each metric of the experiment has in them.
+type cellReports struct {
+	attempts      []*record.Attempt
+	units, shapes map[string]map[string]bool
 }
 
 // metricSource is the way from a report to a metric.
@@ -91,7 +97,7 @@ type metricSource struct {
 }
 
 func reportsOf(exp *experiment.Experiment, counting []*record.Attempt, cells map[*record.Attempt]Cell) Reports {
-	out := Reports{metrics: map[string]metricSource{}, cells: map[Cell][]*record.Attempt{}}
+	out := Reports{metrics: map[string]metricSource{}, cells: map[Cell]*cellReports{}}
 	for _, metric := range exp.Plan.Metrics {
 		out.metrics[metric.Name] = metricSource{
 			Metric: metric, tool: format.Named(exp.Plan.Workload.Output.Format).ByTool(),
@@ -101,8 +107,20 @@ func reportsOf(exp *experiment.Experiment, counting []*record.Attempt, cells map
 		}
 	}
 	for _, attempt := range counting {
-		if attempt.Result != nil {
-			out.cells[cells[attempt]] = append(out.cells[cells[attempt]], attempt)
+		if attempt.Result == nil {
+			continue
+		}
+		of := out.cells[cells[attempt]]
+		if of == nil {
+			of = &cellReports{units: map[string]map[string]bool{}, shapes: map[string]map[string]bool{}}
+			out.cells[cells[attempt]] = of
+		}
+		of.attempts = append(of.attempts, attempt)
+		for name, source := range out.metrics {
+			if reported := attempt.Result.Metrics[name]; reported != nil {
+				Inner(of.units, name)[reported.Unit] = true
+				Inner(of.shapes, name)[shapeOf(source.Metric, attempt)] = true
+			}
 		}
 	}
 	return out
@@ -113,12 +131,12 @@ func reportsOf(exp *experiment.Experiment, counting []*record.Attempt, cells map
 func (r Reports) Differ(exp *experiment.Experiment, point, mine, theirs int, metric string) string {
 	a, b := r.cells[At(point, mine)], r.cells[At(point, theirs)]
 	of, reported := r.metrics[metric]
-	if !reported || mine == theirs || len(a) == 0 || len(b) == 0 {
+	if !reported || mine == theirs || a == nil || b == nil {
 		return ""
 	}
 	arms := armNames{exp.Arms[mine].Name, exp.Arms[theirs].Name}
 	return cmp.Or(of.unreported(a, b, arms, r.metrics), of.unreported(b, a, armNames{arms.theirs, arms.mine}, r.metrics),
-		of.apart("unit", a, b, arms, unitOf), of.apart("shape", a, b, arms, shapeOf),
+		of.apart("unit", a.units, b.units, arms), of.apart("shape", a.shapes, b.shapes, arms),
 		of.renamed(partBenchmark, a, b, arms), of.renamed("field", a, b, arms), of.renamed("unit", a, b, arms))
 }
 
@@ -126,13 +144,13 @@ func (r Reports) Differ(exp *experiment.Experiment, point, mine, theirs int, met
 // are unusable: a required metric has another name or unit. It returns "" otherwise.
 func (r Reports) Unmeasured(exp *experiment.Experiment, point, mine, theirs int) string {
 	a, b := r.cells[At(point, mine)], r.cells[At(point, theirs)]
-	if mine == theirs || len(a) == 0 || len(b) == 0 {
+	if mine == theirs || a == nil || b == nil {
 		return ""
 	}
 	arms := armNames{exp.Arms[mine].Name, exp.Arms[theirs].Name}
 	for _, metric := range exp.Plan.Metrics {
 		of := r.metrics[metric.Name]
-		if why := cmp.Or(of.unreported(a, b, arms, r.metrics), of.apart("unit", a, b, arms, unitOf)); why != "" {
+		if why := cmp.Or(of.unreported(a, b, arms, r.metrics), of.apart("unit", a.units, b.units, arms)); why != "" {
 			return why
 		}
 	}
@@ -146,13 +164,12 @@ type armNames struct{ mine, theirs string }
 
 // unreported describes a required metric that one arm reports and the other has under a name that the template does not know. An arm that
 // only lacks it has unusable trials.
-func (m metricSource) unreported(lacking, having []*record.Attempt, arms armNames, known map[string]metricSource) string {
-	has := func(attempt *record.Attempt) bool { return attempt.Result.Metrics[m.Name] != nil }
-	if m.Optional || slices.ContainsFunc(lacking, has) || !slices.ContainsFunc(having, has) {
+func (m metricSource) unreported(lacking, having *cellReports, arms armNames, known map[string]metricSource) string {
+	if m.Optional || len(lacking.units[m.Name]) > 0 || len(having.units[m.Name]) == 0 {
 		return ""
 	}
 	names := map[string]bool{}
-	for _, attempt := range lacking {
+	for _, attempt := range lacking.attempts {
 		for name := range attempt.Result.Metrics {
 			if _, of := known[name]; !of {
 				names[name] = true
@@ -168,17 +185,8 @@ func (m metricSource) unreported(lacking, having []*record.Attempt, arms armName
 
 // apart describes a property of the metric of which no trial of one arm has a value of the other. Arms that share a value are compared
 // by other rules.
-func (m metricSource) apart(property string, a, b []*record.Attempt, arms armNames, of func(metricSource, *record.Attempt) string) string {
-	values := func(attempts []*record.Attempt) map[string]bool {
-		out := map[string]bool{}
-		for _, attempt := range attempts {
-			if attempt.Result.Metrics[m.Name] != nil {
-				out[of(m, attempt)] = true
-			}
-		}
-		return out
-	}
-	ofA, ofB := values(a), values(b)
+func (m metricSource) apart(property string, mine, theirs map[string]map[string]bool, arms armNames) string {
+	ofA, ofB := mine[m.Name], theirs[m.Name]
 	for value := range ofA {
 		if ofB[value] {
 			return ""
@@ -191,15 +199,11 @@ func (m metricSource) apart(property string, a, b []*record.Attempt, arms armNam
 		property, m.Name, quotedList(ofA), arms.mine, quotedList(ofB), arms.theirs)
 }
 
-func unitOf(m metricSource, attempt *record.Attempt) string {
-	return attempt.Result.Metrics[m.Name].Unit
-}
-
 // shapeOf returns the form of a figure, without its number of samples.
-func shapeOf(m metricSource, attempt *record.Attempt) string {
-	metric := m.Metric
-	switch made := madeOf(*attempt.Result.Metrics[m.Name], &metric, attempt.Parameters, false); {
-	case attempt.Result.Metrics[m.Name].Histogram != nil:
+func shapeOf(metric experiment.Metric, attempt *record.Attempt) string {
+	reported := attempt.Result.Metrics[metric.Name]
+	switch made := madeOf(*reported, &metric, attempt.Parameters, false); {
+	case reported.Histogram != nil:
 		return "histogram"
 	case made == oneValue:
 		return oneValue
@@ -210,7 +214,7 @@ func shapeOf(m metricSource, attempt *record.Attempt) string {
 
 // renamed describes a name of the tool that differs between the trials of the arms in a block. Across blocks it may differ, because some
 // tools append the number of CPUs.
-func (m metricSource) renamed(part string, a, b []*record.Attempt, arms armNames) string {
+func (m metricSource) renamed(part string, a, b *cellReports, arms armNames) string {
 	if !m.tool || m.mapped && part == partBenchmark {
 		return ""
 	}
@@ -225,10 +229,10 @@ func (m metricSource) renamed(part string, a, b []*record.Attempt, arms armNames
 		return text
 	}
 	theirs := map[string]map[string]bool{}
-	for _, attempt := range b {
+	for _, attempt := range b.attempts {
 		Inner(theirs, attempt.Block)[name(attempt)] = true
 	}
-	for _, attempt := range a {
+	for _, attempt := range a.attempts {
 		mine := name(attempt)
 		for _, other := range slices.Sorted(maps.Keys(theirs[attempt.Block])) {
 			if other == mine {
