@@ -148,6 +148,15 @@ type readBy struct {
 // readBy determines the step of a quantity's readings: the shared step of all arms, the coarser step of its arm, or the width of a
 // histogram's buckets for any unit.
 func (d *Data) readBy(q Quantity) readBy {
+	known, ok := d.reads[q]
+	if !ok {
+		known = d.findStep(q)
+		d.reads[q] = known
+	}
+	return known
+}
+
+func (d *Data) findStep(q Quantity) readBy {
 	is, rate := experiment.ByClock(d.unitOf(q.Metric))
 	// A count of 0 is 0, and a time of 0 less than a unit of its histogram.
 	if value, width := d.bucket(q); width > 0 && (is || value > 0) {

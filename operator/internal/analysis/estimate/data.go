@@ -43,6 +43,7 @@ type Data struct {
 	started map[string]time.Time
 	// clocks are by cell and metric.
 	clocks map[Quantity]analysis.Resolution
+	reads  map[Quantity]readBy
 	// TimedOut are the trials that a timeout ended, and hung their attempts.
 	TimedOut timedOut
 	hung     map[selection.Cell][]*record.Attempt
@@ -126,8 +127,8 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		Exp: exp, Chosen: chosen, Confidence: exp.Plan.Design.Confidence, GateConfidence: exp.Plan.Design.GateConfidence,
 		Trials: map[selection.Cell][]*record.Attempt{}, Entering: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{},
 		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
-		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[Quantity]analysis.Resolution{}, TimedOut: timedOut{},
-		hung:   map[selection.Cell][]*record.Attempt{},
+		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[Quantity]analysis.Resolution{}, reads: map[Quantity]readBy{},
+		TimedOut: timedOut{}, hung: map[selection.Cell][]*record.Attempt{},
 		series: map[Quantity]map[string][]float64{}, ratios: map[Quantity]Inference{}, levels: map[Quantity]Inference{},
 		conditions: map[selection.Cell]map[string]map[string]int{},
 	}
