@@ -110,11 +110,10 @@ func writeLedger(folder string, atLeast int) error {
 	if err != nil {
 		return err
 	}
-	const mostBlocks = 1000 // Of a wave.
-	perBlock := exp.CellsPerBlock() * 3
+	const blocksPerWave = 100
 	var waves []*record.Wave
-	for planned, blocks := 0, (atLeast+perBlock-1)/perBlock; planned < blocks; planned += mostBlocks {
-		wave, err := fixture.Wave(exp, len(waves), planned, min(mostBlocks, blocks-planned))
+	for trials := 0; trials < atLeast; trials += waves[len(waves)-1].Trials() {
+		wave, err := fixture.Wave(exp, len(waves), len(waves)*blocksPerWave, blocksPerWave)
 		if err != nil {
 			return err
 		}
