@@ -28,6 +28,13 @@ type progress struct {
 	probes probes
 	// first are the keys of measured trials that are read next.
 	first []string
+	// retries is the number of times that a block with a lost pod is run again.
+	retries int
+	// over is the first block of the newest wave that ended, or whose last try began; empty without one.
+	over string
+	// decided is the block that brokenArms has read, and broken are the arms that it found.
+	decided string
+	broken  []string
 }
 
 // tally counts trials with an attempt, and those of them that are no warm-ups.
@@ -65,7 +72,7 @@ func (p *progress) count(ctx context.Context, s store.Store, newest *record.Wave
 		p.earlier = append(slices.Clone(p.earlier), listed.trials())
 	}
 	if p.wave != newest.Wave {
-		p.wave, p.ended, p.probes, p.first = newest.Wave, nil, probes{}, nil
+		p.wave, p.ended, p.probes, p.first, p.decided, p.broken = newest.Wave, nil, probes{}, nil, "", nil
 	}
 	latest, err := p.unknown(ctx, s, newest)
 	if err != nil {
@@ -74,8 +81,13 @@ func (p *progress) count(ctx context.Context, s store.Store, newest *record.Wave
 	p.first = p.probes.pending(p.first, latest.first)
 	ended := map[string]tally{}
 	maps.Copy(ended, p.ended)
+	p.over = ""
 	for _, block := range newest.Blocks {
-		switch _, known := ended[block.ID]; {
+		_, known := ended[block.ID]
+		if p.over == "" && (known || latest.most(block.ID) >= max(block.Trials(), 1) || len(latest.executions[block.ID]) > p.retries) {
+			p.over = block.ID
+		}
+		switch {
 		case known:
 		case latest.most(block.ID) >= max(block.Trials(), 1):
 			ended[block.ID] = tallyOf(latest.seen[block.ID])

@@ -120,6 +120,7 @@ func (o *Observer) readLedger(ctx context.Context, store store.Store, world *Wor
 	if state.Newest == nil {
 		return nil
 	}
+	known.progress.retries = known.experiment.Plan.Retries
 	done, open, err := known.progress.count(ctx, store, state.Newest)
 	if err != nil {
 		return err
@@ -127,6 +128,9 @@ func (o *Observer) readLedger(ctx context.Context, store store.Store, world *Wor
 	world.Ledger.Done, world.Ledger.Measured = done.all, done.measured
 	world.Ledger.DoneBlocks, world.Ledger.Open = len(state.Newest.Blocks)-len(open), open
 	if world.Ledger.Failing, err = known.progress.failing(ctx, store, known.experiment, state.Newest); err != nil {
+		return err
+	}
+	if world.Ledger.BrokenArms, err = known.progress.brokenArms(ctx, store, state.Newest); err != nil {
 		return err
 	}
 	o.Memory.keep(world.Run.UID, known)
@@ -226,12 +230,25 @@ func newestAnalysis(ctx context.Context, s store.Store, world *World, known *rem
 			if wave == newest {
 				world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, result.Verdict, record.Shorten(result.Explanation(), maxWhy)
 				world.Ledger.SetupBroken, world.Ledger.Findings = record.Shorten(result.SetupBroken, maxWhy), result.Findings()
+				world.Ledger.NeverCompleted = neverCompleted(result)
 				world.Ledger.Replaced = ""
 			}
 			return nil
 		}
 	}
 	return nil
+}
+
+// neverCompleted returns the arms with a decided Blocking gate of op Completes that no trial completed.
+func neverCompleted(result *analysis.Analysis) (arms []string) {
+	for i := range result.Gates {
+		gate := &result.Gates[i]
+		if gate.Op == experiment.Completes && gate.Severity == experiment.Blocking && gate.Outcome == experiment.VerdictNoGo &&
+			gate.Estimate != nil && gate.Estimate.Value == 0 && !slices.Contains(arms, gate.Candidate) {
+			arms = append(arms, gate.Candidate)
+		}
+	}
+	return arms
 }
 
 // acceptedAnalysis reads an analysis, or returns it if it was read before and is not of the newest wave.

@@ -40,6 +40,9 @@ func podState(pods []corev1.Pod) plan.PodState {
 		if words, at := terminationMessage(pod); words != "" && !at.Before(said) {
 			out.TerminationMessage, said = words, at
 		}
+		if pod.Labels[executor.PartLabel] != executor.AnalysisPart {
+			out.Unstarted = addUnstarted(out.Unstarted, pod)
+		}
 		if over(pod) {
 			continue
 		}

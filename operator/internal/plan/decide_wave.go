@@ -29,8 +29,8 @@ func (p *planner) analysed() *Decision {
 	}
 	stopped := p.Wave != nil && p.Wave.Stopped
 	again := stopped && p.Wave.Again != ""
-	step := p.course().Next()
-	if !Cancelled(p.Run) && (!stopped || again) && !p.overBudget() && !step.Done {
+	step := p.nextStep()
+	if !Cancelled(p.Run) && (!stopped || again) && !p.overBudget() && !step.Done && !p.settled() && !p.brokenForGood() {
 		return nil
 	}
 	// Short means that the run ends with less than its design asks for: it was stopped, or over its budget.
@@ -100,7 +100,7 @@ func (p *planner) running() *Decision {
 	if p.Wave.Stopped {
 		return p.stopping()
 	}
-	if decision := first(p.cannotGoOn, p.imageNotPulled, p.notStarting); decision != nil {
+	if decision := first(p.podsNeverStart, p.cannotGoOn, p.armsBroken, p.imageNotPulled, p.notStarting); decision != nil {
 		return decision
 	}
 	return waveRuns(p.waveMessage(), p.untilDeadline())
@@ -360,7 +360,7 @@ func (p *planner) start() *Decision {
 	if planned {
 		lanes, step.Blocks = design.LanesOf(wave), len(wave.Blocks)
 	} else {
-		step = p.course().Next()
+		step = p.nextStep()
 	}
 	if wave == nil {
 		if full := p.full(); full != nil {

@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/permanent"
 	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -102,6 +103,11 @@ type LedgerState struct {
 	Unread int
 	// Failing describes a failure among the first trials of the newest wave; empty without one.
 	Failing string
+	// BrokenArms are the arms of which every trial that was read in the first block failed permanently, as package permanent defines it. Only
+	// of a run's first wave with attempts.
+	BrokenArms []string
+	// NeverCompleted are the arms that the newest analysis found to miss a gate of op Completes without any completed trial.
+	NeverCompleted []string
 	// SetupBroken is the first cause of a broken setup; empty without one.
 	SetupBroken string
 	// Why explains the verdict: the first cause of lost trials, and the reason of the candidate that decided.
@@ -147,8 +153,20 @@ type PodState struct {
 	// Demoted names the containers of other programs in the pod of a block that is not Guaranteed, so that it has no exclusive CPUs; empty
 	// without such a pod.
 	Demoted string
+	// Unstarted are the pods of blocks that failed before a trial, or cannot start; nil without one.
+	Unstarted *UnstartedPods
 	// TerminationMessage is the termination message of the pod that failed last, such as the name of a Secret that the store refuses.
 	TerminationMessage string
+}
+
+// UnstartedPods are pods of blocks that do not start for a reason that may be permanent.
+type UnstartedPods struct {
+	// Count is their number. Name and Node are those of the first one whose failure has the class, and Why describes it.
+	Count           int
+	Name, Node, Why string
+	Class           permanent.Class
+	// Fix is what to change.
+	Fix string
 }
 
 // ImageProblem is an image that cannot be pulled.

@@ -32,7 +32,7 @@ func setReason(out *assayv1alpha1.BenchmarkRunStatus, result *analysis.Analysis,
 	broken := strings.HasPrefix(ended, assayv1alpha1.ReasonSetupBroken+": ")
 	over := ended != "" || is(assayv1alpha1.ConditionComplete, true) != ""
 	switch {
-	case ended != "" && !broken:
+	case ended != "" && (!broken || cause == ""):
 		out.Reason = ended
 	case cause != "" && over:
 		out.Reason = cause

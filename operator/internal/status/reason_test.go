@@ -28,6 +28,8 @@ func TestReason_FirstCause(t *testing.T) {
 		"a verdict that lost trials prevent": {[]metav1.Condition{finished, complete}, invalid, said},
 		"a broken setup": {[]metav1.Condition{condition(assayv1alpha1.ConditionFailed, "True", assayv1alpha1.ReasonSetupBroken, "long")},
 			&analysis.Analysis{Verdict: experiment.VerdictInvalid, SetupBroken: "no trial completed"}, "no trial completed"},
+		"a setup that starts no block": {[]metav1.Condition{condition(assayv1alpha1.ConditionFailed, "True", assayv1alpha1.ReasonSetupBroken,
+			"no pod starts")}, nil, "SetupBroken: no pod starts"},
 		"a budget that ended with lost trials": {[]metav1.Condition{condition(assayv1alpha1.ConditionComplete, "True",
 			assayv1alpha1.ReasonBudgetExhausted, "spec.budget.wallClock of 1m is used up")}, invalid, said},
 		"a failure without an analysis": {[]metav1.Condition{condition(assayv1alpha1.ConditionFailed, "True", assayv1alpha1.ReasonImageNotPulled,

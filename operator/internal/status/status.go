@@ -53,6 +53,9 @@ func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 	setConditions(&out, &o, now)
 	setReason(&out, o.World.Analysis, o.World.Failing())
 	if o.Decision.Ending != nil && !o.failed() {
+		if row := outcome.Of(true, ""); o.Decision.Ending.Reason == row.Reason {
+			out.Verdict = assayv1alpha1.Verdict(row.Verdict) // A block that never started leaves nothing to analyse.
+		}
 		out.CompletionTime = ptr.To(metav1.NewTime(now))
 		out.Remaining, out.Expected, out.Queue, out.Grace = nil, "", nil, nil
 	}
