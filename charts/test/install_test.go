@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -268,7 +269,12 @@ func (c *cluster) renewCertificate(t *testing.T, values string) {
 	// Helm applies the object, and would conflict with another owner of a field.
 	manager := secret.ManagedFields[0].Manager
 	secret.ManagedFields, secret.TypeMeta = nil, metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
-	if err := c.Patch(t.Context(), &secret, client.Apply, client.FieldOwner(manager), client.ForceOwnership); err != nil {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aged := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: fields})
+	if err := c.Apply(t.Context(), aged, client.FieldOwner(manager), client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
 	c.upgrade(t, values)
