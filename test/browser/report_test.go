@@ -177,7 +177,7 @@ func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
 				  return boxes.flatMap(([a, p], i) => boxes.slice(i + 1).filter(([b, q]) => Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1 && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 3)
 				    .map(([b]) => JSON.stringify(a) + " and " + JSON.stringify(b) + " in " + JSON.stringify(svg.querySelector("title").textContent))) })`)
 			complaints(t, ctx, "text is large enough", `
-				[...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType == 3 && n.textContent.trim()) && !e.closest("title,style"))
+				[...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType == 3 && n.textContent.trim()) && !e.closest("title,style") && (!e.ownerSVGElement || e.ownerSVGElement.checkVisibility()))
 				  .map(e => [e, parseFloat(getComputedStyle(e).fontSize) * (e.ownerSVGElement ? e.ownerSVGElement.getBoundingClientRect().width / e.ownerSVGElement.viewBox.baseVal.width : 1)])
 				  .filter(([e, size]) => size < 8.5).map(([e, size]) => size.toFixed(1) + "px: " + JSON.stringify(e.textContent.slice(0, 40)))`)
 			complaints(t, ctx, "text has contrast with its background (WCAG AA)", contrast)
@@ -199,7 +199,7 @@ func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
 				  return [...(scale.length && scale.every(inside) ? [] : ["its scale is out of sight"]), ...(hinted ? [] : ["its hint is out of sight"]),
 				    ...(told ? [] : ["the figures of its newest point are out of sight"])] })`)
 			complaints(t, ctx, "a mark that is tapped shows its figures", `
-				[...document.querySelectorAll("svg.chart")].filter(svg => svg.querySelector(".pick")).flatMap(svg => {
+				[...document.querySelectorAll("svg.chart")].filter(svg => svg.checkVisibility() && svg.querySelector(".pick")).flatMap(svg => {
 				  const pick = svg.querySelector(".pick"); pick.focus();
 				  const readout = pick.querySelector(".readout"), b = readout.getBoundingClientRect(), box = svg.getBoundingClientRect();
 				  const hint = svg.querySelector(".hint").getBoundingClientRect(); pick.blur();

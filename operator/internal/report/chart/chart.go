@@ -41,10 +41,12 @@ type canvas struct {
 
 // newPlot begins a drawing with its title above it. Two titles of one report often differ only in their ends, so a long one takes
 // more lines, which lie above the drawing's own coordinates.
-func newPlot(height float64, title string) *canvas {
-	lines := wrap(title, longestLine, titleLines)
+func newPlot(height float64, title string) *canvas { return newPlotOf(plotWidth, height, title) }
+
+func newPlotOf(width, height float64, title string) *canvas {
+	lines := wrap(title, int(longestLine*width/plotWidth), titleLines)
 	above := titleLeading * float64(len(lines)-1)
-	c := begin(above, plotWidth, height, readoutHeight, title)
+	c := begin(above, width, height, readoutHeight, title)
 	for i, line := range lines {
 		c.text("title", "start", 4, 13-above+titleLeading*float64(i), line)
 	}

@@ -25,11 +25,32 @@ type Forest struct {
 	Number   Number
 }
 
-// SVG draws the rows below each other.
-func (f Forest) SVG() template.HTML {
-	const rowHeight, top = 36.0, 24.0
-	bottom := top + rowHeight*float64(len(f.Rows))
-	c := newPlot(bottom+18, f.Title)
+// place is the position of the rows of a forest plot: names above the bars on a narrow plot, before them on a wide one.
+type place struct {
+	top, row    float64
+	left, right float64
+	// name is the distance of a name's baseline from the middle of its bar, and longest the number of its characters.
+	name    float64
+	longest int
+}
+
+var (
+	narrowPlace = place{top: 24, row: 36, left: 10, right: plotWidth - 10, name: -13, longest: 52}
+	widePlace   = place{top: 24, row: 22, left: wideNames, right: wideWidth - 10, name: 4, longest: 64}
+)
+
+// wideWidth is the width of a plot over the whole page, and wideNames the part of it for the names of rows.
+const wideWidth, wideNames = 1180.0, 460.0
+
+// SVG draws the rows below each other, with each name above its bar.
+func (f Forest) SVG() template.HTML { return f.draw(narrowPlace) }
+
+// Wide draws the rows below each other over the whole width of a page, with each name left of its bar.
+func (f Forest) Wide() template.HTML { return f.draw(widePlace) }
+
+func (f Forest) draw(at place) template.HTML {
+	bottom := at.top + at.row*float64(len(f.Rows))
+	c := newPlotOf(at.right+10, bottom+18, f.Title)
 	bounds := finite(f.From, f.To)
 	values := slices.Clone(bounds)
 	for _, row := range f.Rows {
@@ -38,24 +59,25 @@ func (f Forest) SVG() template.HTML {
 	if f.Ratio {
 		values = append(values, 1)
 	}
-	const left, right = 10.0, plotWidth - 10
-	x := newScale(values, f.Ratio, left+12, right-16)
-	from, to := x.within(f.From, f.To, left, right)
-	c.rect("holds", from, top, to-from, bottom-top)
-	for _, v := range x.ticks(4) {
+	x := newScale(values, f.Ratio, at.left+12, at.right-16)
+	from, to := x.within(f.From, f.To, at.left, at.right)
+	for _, v := range x.ticks(max(4, int((at.right-at.left)/130))) {
 		c.line("axis", x.at(v), bottom, x.at(v), bottom+3)
 		c.text("tick", "middle", x.at(v), bottom+14, f.Number(v))
 	}
-	c.line("axis", left, bottom, right, bottom)
-	if f.Ratio {
-		c.line("neutral", x.at(1), top, x.at(1), bottom)
-	}
-	for _, bound := range bounds {
-		c.line("bound", x.at(bound), top-4, x.at(bound), bottom+5)
-	}
+	c.line("axis", at.left, bottom, at.right, bottom)
 	for i, row := range f.Rows {
-		middle := top + rowHeight*float64(i) + 24
-		c.text("name", "start", left+2, middle-11, shorten(row.Name, 60))
+		end := at.top + at.row*float64(i+1)
+		middle := end - strip/2
+		// Lines end below the name, which they would cross.
+		c.rect("holds", from, end-strip, to-from, strip)
+		if f.Ratio {
+			c.line("neutral", x.at(1), end-strip, x.at(1), end)
+		}
+		for _, bound := range bounds {
+			c.line("bound", x.at(bound), end-strip, x.at(bound), end)
+		}
+		c.text("name", "start", 2+min(at.left, 10), middle+at.name, shorten(row.Name, at.longest))
 		low, high := x.at(row.Low), x.at(row.High)
 		c.pick(row.Name, "", x.at(row.Value), middle, func() {
 			c.rect("bar "+row.Class, low, middle-4, max(high-low, 1.5), 8)
@@ -64,3 +86,6 @@ func (f Forest) SVG() template.HTML {
 	}
 	return c.svg()
 }
+
+// strip is the height of a row's bar with the space around it.
+const strip = 18.0

@@ -9,16 +9,16 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
-// mostGates limits the rows of the plot of all gates, and longestGate the bytes of their names, which have to fit on a phone.
-const mostGates, longestGate = 24, 50
+// mostGates limits the rows of the plot of all gates.
+const mostGates = 24
 
 // gatesPlot has the gates of a run on one axis.
 type gatesPlot struct {
-	Plot template.HTML
+	// Narrow is the plot for a phone and Wide for a screen.
+	Narrow, Wide template.HTML
 	// Shown of All gates with an interval and a positive bound are drawn.
 	Shown, All int
 }
@@ -41,10 +41,11 @@ func allGates(gates []analysis.GateResult) *gatesPlot {
 	}
 	slices.SortStableFunc(rows, func(a, b chart.Estimate) int { return cmp.Compare(b.High, a.High) })
 	out := &gatesPlot{All: len(rows), Shown: min(len(rows), mostGates)}
-	out.Plot = chart.Forest{
+	plot := chart.Forest{
 		Title: "figure over bound, of every gate", Rows: rows[:out.Shown], Ratio: true, From: math.Inf(-1), To: 1,
 		Number: func(v float64) string { return quantity.Short(v, quantity.Times) },
-	}.SVG()
+	}
+	out.Narrow, out.Wide = plot.SVG(), plot.Wide()
 	return out
 }
 
@@ -57,7 +58,7 @@ func ofBound(g *analysis.GateResult) (row chart.Estimate, drawn bool) {
 		return row, false
 	}
 	row = chart.Estimate{
-		Name:  record.Shorten(g.Candidate+atPoint(g.Point)+": "+g.Gate, longestGate),
+		Name:  g.Candidate + atPoint(g.Point) + ": " + g.Gate,
 		Value: g.Estimate.Value / *g.Bound, Low: *g.Estimate.Low / *g.Bound, High: *g.Estimate.High / *g.Bound,
 		Class: verdictClass(g.Outcome),
 	}

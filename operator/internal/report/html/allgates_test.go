@@ -45,9 +45,11 @@ func TestAllGates_EveryGateHoldsLeftOfItsBound(t *testing.T) {
 		gates[i].Gate = fmt.Sprintf("gate-%02d", i)
 	}
 	plot := allGates(gates)
-	first, second := strings.Index(string(plot.Plot), "gate-29"), strings.Index(string(plot.Plot), "gate-28")
-	if plot.Shown != mostGates || plot.Left() != 6 || first < 0 || second < first || strings.Contains(string(plot.Plot), "gate-00") {
-		t.Errorf("%d of %d gates, the least room at %d and the next at %d", plot.Shown, plot.All, first, second)
+	for _, svg := range []string{string(plot.Narrow), string(plot.Wide)} {
+		first, second := strings.Index(svg, "gate-29"), strings.Index(svg, "gate-28")
+		if plot.Shown != mostGates || plot.Left() != 6 || first < 0 || second < first || strings.Contains(svg, "gate-00") {
+			t.Errorf("%d of %d gates, the least room at %d and the next at %d", plot.Shown, plot.All, first, second)
+		}
 	}
 	if allGates(gates[:1]) != nil {
 		t.Error("one gate has a plot of all")
