@@ -23,8 +23,8 @@ var unbreakable = map[string]*regexp.Regexp{
 	".go":      regexp.MustCompile(`^\s*//(go:| \+)|//nolint`),
 	// Rows of tables in doc comments, and raw strings.
 	".rs": regexp.MustCompile(`^\s*//[!/] \||\br#*"`),
-	// Rows of tables, and links.
-	".md": regexp.MustCompile(`^\s*\||^\s*(<!-- .*-->|\S*)$`),
+	// Rows of tables, links, and definitions of links.
+	".md": regexp.MustCompile(`^\s*\||^\s*(<!-- .*-->|\S*)$|^\[[^\]]+\]: \S+$`),
 	// Schemas of values.
 	".yaml": regexp.MustCompile(`^\s*# @schema `),
 }
@@ -136,6 +136,7 @@ func TestLines_TooLongAreFound(t *testing.T) {
 		"a row of a table in prose":            {"a.md", "| " + long + " |", nil},
 		"a block of code in prose, and after":  {"a.md", "```sh\n" + long + "x\n```\n" + long + "x", []int{4}},
 		"one long word, such as an address":    {"a.md", "https://" + strings.ReplaceAll(long, " ", "/"), nil},
+		"a definition of a link":               {"a.md", "[" + long + "x]: a.csv", nil},
 		"a comment that says how a block runs": {"a.md", "<!-- run: " + long + " -->", nil},
 		"a comment of Rust":                    {"a.rs", "// " + long, []int{1}},
 		"a row of a table in Rust":             {"a.rs", "//! | " + long + " |", nil},

@@ -1,0 +1,80 @@
+// Command studies writes the references of the studies' pages anew, and prints how far results and pages are from the current tree.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/calibration/studies/reference"
+)
+
+//go:generate go run . generate --root ../../../..
+
+func main() {
+	if err := newCommand().Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "studies: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func newCommand() *cobra.Command {
+	root := "."
+	command := &cobra.Command{
+		Use:           "studies",
+		Short:         "Render the references of the studies' pages, and report their state",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	command.PersistentFlags().StringVar(&root, "root", root, "the checkout")
+	command.AddCommand(&cobra.Command{
+		Use:   "generate",
+		Short: "Write the text of every reference anew; measures nothing",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return generate(root) },
+	}, &cobra.Command{
+		Use:   "check",
+		Short: "Print what the pages say without a reference, as FILE:LINE: TEXT",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			library := reference.NewLibrary(root)
+			pages, err := library.Pages()
+			for _, page := range pages {
+				for _, found := range library.Unreferenced(page) {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s:%s\n", page.Path, found)
+				}
+				for _, found := range library.Explanations(page) {
+					fmt.Fprintln(cmd.OutOrStdout(), found)
+				}
+			}
+			return err
+		},
+	})
+	return command
+}
+
+// generate renders all pages and writes those that changed. A page with an invalid reference is left as it is.
+func generate(root string) error {
+	library := reference.NewLibrary(root)
+	pages, err := library.Pages()
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, page := range pages {
+		rendered, err := library.Render(page)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if rendered != page.Text {
+			if err := os.WriteFile(filepath.Join(root, page.Path), []byte(rendered), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(problems...)
+}

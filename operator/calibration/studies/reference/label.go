@@ -1,0 +1,149 @@
+package reference
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// found is the meaning of a label.
+type found struct {
+	cells []Cell
+	// file is the file of the cells, below the root.
+	file string
+	// quoted reports whether the cells are quotations or settings, whose numbers the text repeats.
+	quoted bool
+	// holds reports whether the label ends in a condition. A condition that does not hold is an error.
+	holds bool
+	// share reports whether the cells are quotients, differences or a comparison with another arm.
+	share bool
+}
+
+var condition = regexp.MustCompile(`^(.*) (below|above|at least|at most|spans) (\S.*)$`)
+
+// resolve finds the cells of a label and checks its condition.
+func (l *Library) resolve(page Page, label string) (found, error) {
+	label = strings.Join(strings.Fields(label), " ")
+	name, expression, ok := strings.Cut(label, ": ")
+	if !ok {
+		return found{}, fmt.Errorf("invalid reference %q: write SOURCE: COLUMN, ROW", label)
+	}
+	from, err := l.source(page, name)
+	if err != nil {
+		return found{}, fmt.Errorf("reference %q: %w", label, err)
+	}
+	out := found{file: from.file, quoted: name == "claims" || strings.HasSuffix(name, ".yaml")}
+	if name == "figures" {
+		expression = "measured, " + strings.NewReplacer(" over ", " over measured, ", " minus ", " minus measured, ").Replace(expression)
+	}
+	match := condition.FindStringSubmatch(expression)
+	if match != nil {
+		expression, out.holds = match[1], true
+	}
+	if out.cells, out.share, err = evaluate(from.table, expression); err != nil {
+		return found{}, fmt.Errorf("reference %q: %w", label, err)
+	}
+	if match != nil {
+		limit, ok := number(match[3])
+		if !ok {
+			return found{}, fmt.Errorf("reference %q: invalid limit %q: write a number", label, match[3])
+		}
+		for _, cell := range out.cells {
+			if !cell.Numeric || !holds(cell, match[2], limit) {
+				return found{}, fmt.Errorf("reference %q does not hold: the cell is %s", label, cell.Text)
+			}
+		}
+	}
+	return out, nil
+}
+
+func holds(cell Cell, relation string, limit float64) bool {
+	low, high := cell.Value, cell.Value
+	if cell.HasInterval {
+		low, high = cell.Low, cell.High
+	}
+	switch relation {
+	case "below":
+		return high < limit
+	case "above":
+		return low > limit
+	case "at least":
+		return cell.Value >= limit
+	case "at most":
+		return cell.Value <= limit
+	default:
+		return low <= limit && limit <= high
+	}
+}
+
+// evaluate computes an expression of a table: a column with conditions, a difference, or a quotient of two of these. What follows "over" or
+// "minus" may omit the column or the row.
+func evaluate(table *Table, expression string) (cells []Cell, share bool, err error) {
+	for _, operator := range []string{" over ", " minus "} {
+		first, second, ok := strings.Cut(expression, operator)
+		if !ok {
+			continue
+		}
+		a, _, err := evaluate(table, first)
+		if err != nil {
+			return nil, false, err
+		}
+		column, conditions, _ := table.column(strings.Split(first, " minus ")[0])
+		if other, _, known := table.column(second); !known {
+			second = column + ", " + second
+		} else if other == second {
+			second = strings.Join(append([]string{other}, conditions...), ", ")
+		}
+		b, _, err := evaluate(table, second)
+		if err != nil {
+			return nil, false, err
+		}
+		if len(b) != 1 && len(b) != len(a) {
+			return nil, false, fmt.Errorf("%d cells%sof %d: name one cell, or as many", len(a), operator, len(b))
+		}
+		for i := range a {
+			combined, err := combine(a[i], b[i%len(b)], operator)
+			if err != nil {
+				return nil, false, err
+			}
+			cells = append(cells, combined)
+		}
+		return cells, true, nil
+	}
+	column, conditions, known := table.column(expression)
+	if !known {
+		return nil, false, unknownColumn(table, expression)
+	}
+	cells, err = table.cells(column, conditions)
+	share = strings.Contains(column, "against") || strings.Contains(column, "share") || strings.Contains(column, "speedup") || column == "estimate"
+	return cells, share, err
+}
+
+func unknownColumn(table *Table, text string) error {
+	return fmt.Errorf("no column begins %q: the columns are %s", text, strings.Join(table.columns, "; "))
+}
+
+func combine(a, b Cell, operator string) (Cell, error) {
+	if !a.Numeric || !b.Numeric {
+		return Cell{}, fmt.Errorf("%q%s%q: both have to be numbers", a.Text, operator, b.Text)
+	}
+	scale := 1.0
+	if timeUnits[a.Unit] != 0 && timeUnits[b.Unit] != 0 {
+		scale = timeUnits[b.Unit] / timeUnits[a.Unit]
+	}
+	if operator == " minus " {
+		value := a.Value - b.Value*scale
+		return Cell{Text: fmt.Sprint(value), Value: value, Numeric: true, Unit: a.Unit}, nil
+	}
+	if b.Value == 0 {
+		return Cell{}, fmt.Errorf("the quotient of %q and 0", a.Text)
+	}
+	value := a.Value / (b.Value * scale)
+	return Cell{Text: fmt.Sprint(value), Value: value, Numeric: true}, nil
+}
+
+// target is the link of a file from a page.
+func target(page Page, file string) (string, error) {
+	return filepath.Rel(filepath.Dir(page.Path), file)
+}
