@@ -25,13 +25,20 @@ type Point struct {
 // near is the tolerance in nights for the dates of a peer.
 const near = 10
 
-// AskPeer runs another change detection program on some years, at each of its thresholds. The program reads one JSON object of names and
-// values, null for missing ones, and prints one of thresholds, each with the indices of the changes in each series.
-func AskPeer(peer []string, years []Shown) ([]Point, error) {
+// PeerDates is the answer of a peer at one threshold: the indices of the changes in each series.
+type PeerDates struct {
+	Threshold string
+	Dates     [][]int
+}
+
+// AskPeer runs another change detection program on some series, at each of its thresholds. Values are logarithms, NaN for missing ones. The
+// program reads one JSON object of names and values, null for missing ones, and prints one of thresholds, each with the indices of the
+// changes in each series.
+func AskPeer(peer []string, series [][]float64) ([]PeerDates, error) {
 	question := map[string][]*float64{}
-	for i, y := range years {
-		values := make([]*float64, len(y.Values))
-		for j, v := range y.Values {
+	for i, one := range series {
+		values := make([]*float64, len(one))
+		for j, v := range one {
 			if !math.IsNaN(v) {
 				plain := math.Exp(v)
 				values[j] = &plain
@@ -56,11 +63,32 @@ func AskPeer(peer []string, years []Shown) ([]Point, error) {
 	if err := json.Unmarshal(output, &answers); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(peer, " "), err)
 	}
+	var out []PeerDates
+	for _, a := range answers {
+		one := PeerDates{Threshold: a.Threshold}
+		for i := range series {
+			one.Dates = append(one.Dates, a.Changes[fmt.Sprint(i)])
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// AskPeerYears scores a peer on simulated years.
+func AskPeerYears(peer []string, years []Shown) ([]Point, error) {
+	series := make([][]float64, len(years))
+	for i, y := range years {
+		series[i] = y.Values
+	}
+	answers, err := AskPeer(peer, series)
+	if err != nil {
+		return nil, err
+	}
 	var out []Point
 	for _, a := range answers {
 		point := Point{Threshold: a.Threshold, Years: len(years)}
 		for i, y := range years {
-			point.add(y.Changed, a.Changes[fmt.Sprint(i)])
+			point.add(y.Changed, a.Dates[i])
 		}
 		out = append(out, point)
 	}

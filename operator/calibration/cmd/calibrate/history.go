@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +24,8 @@ type historyOptions struct {
 	peerYears                   int
 	seed                        uint64
 	otava, update               string
+	labelled                    string
+	onlyLabelled                bool
 }
 
 func newHistoryCommand() *cobra.Command {
@@ -38,6 +42,8 @@ func newHistoryCommand() *cobra.Command {
 	flags.IntVar(&o.parallel, "parallel", 2, "years at a time; the counts do not depend on it")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	flags.StringVar(&o.otava, "otava", "", "a Python with apache-otava, which finds the changes of the same years with hack/otava_changes.py")
+	flags.StringVar(&o.labelled, "labelled", "", "folder with other labelled series than those in the tree: labels.csv and data/*.csv")
+	flags.BoolVar(&o.onlyLabelled, "only-labelled", false, "print only the figures of the labelled series")
 	flags.StringVar(&o.update, "update", "", "also put the tables into this document, between its markers")
 	return command
 }
@@ -46,6 +52,14 @@ func newHistoryCommand() *cobra.Command {
 var peerYears = []string{"layout", "spikes", rehearse.StepName, rehearse.MixedName}
 
 func (o *historyOptions) run(out, log io.Writer) error {
+	labelledFigures, labelledTable, err := o.judgeLabelled(log)
+	if err != nil {
+		return err
+	}
+	if o.onlyLabelled {
+		return errors.Join(calibrate.Print(out, labelledFigures...), update(o.update, "history labelled", labelledTable))
+	}
+	unpaired := o.watchUnpaired(log)
 	var tallies []rehearse.Tally
 	shown := map[string][]rehearse.Shown{}
 	for _, year := range rehearse.Years() {
@@ -69,11 +83,14 @@ func (o *historyOptions) run(out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	figures = append(append(append(figures, compared...), bisected...), detectCost(o.parallel, o.seed), size)
+	figures = slices.Concat(figures, labelledFigures, compared, bisected, []calibrate.Figure{detectCost(o.parallel, o.seed), size})
 	if err := calibrate.Print(out, figures...); err != nil {
 		return err
 	}
-	for _, section := range []struct{ name, content string }{{"history", text}, {"history peer", table}, {"bisections", bisections}} {
+	for _, section := range []struct{ name, content string }{
+		{"history", text}, {"history unpaired", unpaired}, {"history labelled", labelledTable}, {"history peer", table},
+		{"bisections", bisections},
+	} {
 		// A section without new content retains its last table.
 		if section.content == "" {
 			continue
@@ -117,6 +134,14 @@ func mean(name, unit string, of rehearse.Mean, note string) []calibrate.Figure {
 	return []calibrate.Figure{{Figure: name, Value: value, Unit: unit, Low: low, High: high, Samples: of.Of, Note: note}}
 }
 
+// peerProgram returns the command of the peer; nil without one.
+func (o *historyOptions) peerProgram() []string {
+	if o.otava == "" {
+		return nil
+	}
+	return []string{o.otava, "hack/otava_changes.py"}
+}
+
 // peer runs Otava on the same years. Without Otava it prints a message and returns no figure.
 func (o *historyOptions) peer(
 	shown map[string][]rehearse.Shown, tallies []rehearse.Tally, log io.Writer,
@@ -128,13 +153,12 @@ func (o *historyOptions) peer(
 	if _, err := exec.LookPath(o.otava); err != nil {
 		return nil, "", fmt.Errorf("--otava: %w", err)
 	}
-	peer := []string{o.otava, "hack/otava_changes.py"}
 	rows := map[string][]rehearse.Point{}
 	var order []string
 	for _, name := range peerYears {
 		for _, kind := range []string{", ratios", ", bare values"} {
 			started := time.Now()
-			points, err := rehearse.AskPeer(peer, shown[name+kind])
+			points, err := rehearse.AskPeerYears(o.peerProgram(), shown[name+kind])
 			if err != nil {
 				return nil, "", err
 			}

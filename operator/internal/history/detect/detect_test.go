@@ -351,3 +351,112 @@ func TestUnexplained_LinearTime(t *testing.T) {
 		t.Log(took)
 	}
 }
+
+// A level that lasts for at most Transient points is no change of the program, however large it is; one that lasts is, also where spikes
+// precede it.
+func TestOffline_OnlyPersistentLevelsAreDated(t *testing.T) {
+	const n, runs = 120, 40
+	for length := 1; length <= 3*Transient; length++ {
+		dated := 0
+		for seed := range uint64(runs) {
+			begin := 30 + int(seed)
+			points := newWorld(seed, 0.003).points(n, func(i int) float64 {
+				if i >= begin && i < begin+length || i == 7 {
+					return 0.2
+				}
+				return 0
+			})
+			dated += len((Offline{0.01}).Changes(points))
+		}
+		switch {
+		case length <= Transient && dated > 2: // One series of 40.
+			t.Errorf("%d dates of disturbances of %d points in %d series", dated, length, runs)
+		case length >= 2*Transient && dated < 2*runs-2:
+			t.Errorf("%d dates of the %d ends of levels of %d points", dated, 2*runs, length)
+		}
+	}
+	// At the end of a series, a new level is dated once it has lasted for longer than a transient.
+	points := newWorld(1, 0.003).points(n, jumps(60, 0.05))
+	for last := 58; last < 80; last++ {
+		dated := (Offline{0.01}).Changes(points[:last])
+		if lasted := last - 60; (len(dated) > 0) != (lasted > Transient) || len(dated) > 0 && dated[0].At != 60 {
+			t.Errorf("%d points after the change: %+v", lasted, dated)
+		}
+	}
+}
+
+// A step is dated only if it is larger than the other steps of a series that wanders.
+func TestOffline_StepsLikeOthersOfTheSeriesAreNotDated(t *testing.T) {
+	const n, runs = 250, 60
+	wrong, found := 0, 0
+	for seed := range uint64(runs) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		speed, wander := 0.0, make([]float64, n)
+		for i := range wander {
+			speed = 0.9*speed + 0.01*random.NormFloat64()
+			wander[i] = speed
+		}
+		wandering := newWorld(seed, 0.003).points(n, func(i int) float64 { return wander[i] })
+		wrong += len((Offline{0.01}).Changes(wandering))
+		for i := n / 2; i < n; i++ {
+			wandering[i].Y += 0.15
+		}
+		for _, d := range (Offline{0.01}).Changes(wandering) {
+			if max(d.At-n/2, n/2-d.At) <= 1 {
+				found++
+			}
+		}
+	}
+	if wrong > runs/10 || found < runs*9/10 {
+		t.Errorf("%d dates in %d series that wander; %d of the same with a step are dated", wrong, runs, found)
+	}
+}
+
+func TestSuperiority_IsTheShareOfOrderedPairs(t *testing.T) {
+	of := func(values ...float64) (out []Observation) {
+		for _, v := range values {
+			out = append(out, Observation{Y: v})
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		before, after []Observation
+		shift, want   float64
+	}{
+		"all in order":            {of(1, 2), of(3, 4), 1, 1},
+		"an improvement":          {of(3, 4), of(1, 2), -1, 1},
+		"ties count half":         {of(1, 1), of(1, 1), 1, 0.5},
+		"one of four pairs fails": {of(1, 3), of(2, 4), 1, 0.75},
+	} {
+		if got := superiority(tc.before, tc.after, tc.shift); got != tc.want {
+			t.Errorf("%s: %g, want %g", name, got, tc.want)
+		}
+	}
+}
+
+// A bare value among builds that were measured several times is as precise as one of their values.
+func TestNoiseOf_BareValuesHaveTheVarianceOfOneMeasurement(t *testing.T) {
+	random := rand.New(rand.NewPCG(2, 2))
+	const own = 0.01
+	var points []Observation
+	for i := range 300 {
+		values := make([]float64, 1+i%2*8)
+		for j := range values {
+			values[j] = math.Exp(own * random.NormFloat64())
+		}
+		points = append(points, OfValues(values))
+	}
+	noise := NoiseOf(points)
+	if bare := math.Sqrt(noise.Variance(0)); points[0].DF != 0 || math.Abs(bare/own-1) > 0.1 {
+		t.Errorf("a bare value has a standard deviation of %g, want %g", bare, own)
+	}
+	if mean := math.Sqrt(noise.Within[1]); math.Abs(mean/(own/3)-1) > 0.3 {
+		t.Errorf("the mean of nine values has a standard error of %g, want %g", mean, own/3)
+	}
+	for i := range points {
+		points[i].SE, points[i].DF = 0, 0
+	}
+	if all := NoiseOf(points); all.Within[0] != 0 || !(all.Between > 0) {
+		t.Errorf("bare values alone: %+v", all)
+	}
+}

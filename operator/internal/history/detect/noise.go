@@ -12,10 +12,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Observation is a point of a series: a log ratio, its standard error and degrees of freedom.
+// Observation is a point of a series: a log ratio or the logarithm of a value, its standard error and degrees of freedom. A bare value has
+// no degrees of freedom, and its error is unknown.
 type Observation struct {
 	Y, SE, DF float64
 }
+
+// bare reports whether the error of the point is unknown.
+func (o Observation) bare() bool { return o.DF <= 0 }
 
 // Noise describes why points of the same level differ.
 type Noise struct {
@@ -30,15 +34,20 @@ func (n Noise) Variance(i int) float64 { return n.Within[i] + n.Between }
 
 // NoiseOf estimates the noise. Level changes do not inflate it, because only neighbours are compared, by their median.
 func NoiseOf(points []Observation) Noise {
-	within, tails := moderated(points)
-	out := Noise{Within: within}
+	out, tails := noiseWithoutTails(points)
+	for i := range out.Within {
+		out.Within[i] *= tails[i]
+	}
+	return out
+}
+
+// noiseWithoutTails returns the noise with the plain variances of points, and the factors by which they grow where one point alone decides.
+func noiseWithoutTails(points []Observation) (out Noise, tails []float64) {
+	out.Within, tails = moderated(points)
 	if len(points) >= 3 && scale(points, out) > 1 {
 		out.Between = between(points, out)
 	}
-	for i := range within {
-		within[i] *= tails[i]
-	}
-	return out
+	return out, tails
 }
 
 // between returns the variance between points for which the scaled differences of neighbours have scale 1. The scale falls as the variance
@@ -177,6 +186,7 @@ func selectNth(values []float64, n int) float64 {
 // moderated returns the points' variances. Block variances are shrunk towards the common one as far as they agree (Smyth 2004, Statistical
 // Applications in Genetics and Molecular Biology 3:3). A standard error from ten blocks has an uncertainty of a quarter, and unshrunk
 // weights would favour points whose error is underestimated. Larger variances are retained, because the noise of a night may be higher.
+// A bare value among points with errors has the common variance of one block.
 //
 // Tails are the factors by which the variances grow where one point alone decides.
 func moderated(points []Observation) (out, tails []float64) {
@@ -185,6 +195,9 @@ func moderated(points []Observation) (out, tails []float64) {
 	curvature := map[float64]float64{}
 	for i, p := range points {
 		out[i], tails[i] = p.SE*p.SE, 1
+		if p.bare() {
+			out[i] = 0
+		}
 		if out[i] > 0 {
 			half := p.DF / 2
 			logs = append(logs, math.Log(ofBlock(p))-mathext.Digamma(half)+math.Log(half))

@@ -43,15 +43,18 @@ func quantileOf(n int, alpha float64) float64 {
 func drawMaxima(n int) []float64 {
 	random := rand.New(rand.NewPCG(uint64(n), 0x6e756c6c))
 	out := make([]float64, nullDraws)
+	points := make([]Observation, n)
 	cumulated, absolute := make([]float64, n+1), make([]float64, n-1)
 	for draw := range out {
-		last := 0.0
-		for i := range n {
-			x := random.NormFloat64()
+		for i := range points {
+			points[i].Y = random.NormFloat64()
 			if i > 0 {
-				absolute[i-1] = math.Abs(x-last) / math.Sqrt2
+				absolute[i-1] = math.Abs(points[i].Y-points[i-1].Y) / math.Sqrt2
 			}
-			cumulated[i+1], last = cumulated[i]+x, x
+		}
+		unit := max(medianScale(absolute), 1e-9)
+		for i, p := range withoutTransients(points, func(int) float64 { return unit }) {
+			cumulated[i+1] = cumulated[i] + p.Y
 		}
 		most := 0.0
 		for length := 1; length <= n; length *= 2 {
@@ -60,7 +63,7 @@ func drawMaxima(n int) []float64 {
 				most = max(most, math.Abs(cumulated[s+length]-cumulated[s])/root)
 			}
 		}
-		out[draw] = most / max(medianScale(absolute), 1e-9)
+		out[draw] = most / unit
 	}
 	slices.Sort(out)
 	return out

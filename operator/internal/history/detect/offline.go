@@ -31,10 +31,11 @@ func (o Offline) Changes(points []Observation) []Dated {
 	if len(points) < shortest {
 		return nil
 	}
-	noise := NoiseOf(points)
+	noise, _ := noiseWithoutTails(points)
 	// The variance of points is at least that of their standard errors.
 	unit := max(1, scale(points, noise))
-	stretches := unexplained(points, noise, unit*nullQuantile(len(points), o.Alpha))
+	steady := withoutTransients(points, func(i int) float64 { return unit * math.Sqrt(noise.Variance(i)) })
+	stretches := unexplained(steady, noise, unit*nullQuantile(len(points), o.Alpha))
 	chosen := pursue(stretches, 0, len(points)-1)
 	slices.SortFunc(chosen, func(a, b stretch) int { return a.first - b.first })
 	var out []Dated
@@ -46,9 +47,9 @@ func (o Offline) Changes(points []Observation) []Dated {
 		if i+1 < len(chosen) {
 			high = chosen[i+1].first + 1
 		}
-		out = append(out, date(points, noise, unit, s, low, high))
+		out = append(out, date(steady, noise, unit, s, low, high))
 	}
-	return out
+	return persistent(points, steady, out, func(i, low, high int) Dated { return date(steady, noise, unit, chosen[i], low, high) })
 }
 
 // shortest is the minimum length of a series to analyze: two levels with two points each.

@@ -36,6 +36,17 @@ func Default() Policy {
 	return Policy{detect.Online{RunLength: runLength}, detect.Offline{Alpha: 0.01}, confirmation, 6}
 }
 
+// Unpaired judges the newest of the points of a series of bare values. No run can confirm a suspicion there, and the drift and the spikes
+// of the machine are in the points, so a suspicion is the newest dated change, which persists. Only changes at or after index from count.
+func (p Policy) Unpaired(points []detect.Observation, from int) detect.Suspicion {
+	dated := p.Offline.Changes(points)
+	if len(dated) == 0 || dated[len(dated)-1].At < from {
+		return detect.Suspicion{From: -1, First: -1, To: -1}
+	}
+	last := dated[len(dated)-1]
+	return detect.Suspicion{Raised: true, From: last.From, First: last.At, To: last.To, Shift: last.Shift}
+}
+
 // ConfirmingBlocks is the number of blocks of a confirming run.
 const ConfirmingBlocks = 20
 
