@@ -45,6 +45,12 @@ bench-mork: build-figures ## Figures of the MeTTa facts: the runs that workflows
 studies: ## Run every study at full size on this machine, into workflows/studies/*/results/local (six hours).
 	@hack/studies.sh
 
+# Results are measured with the release profile, so that programs of another one say nothing about them.
+.PHONY: studies-state
+studies-state: build ## Claims without an answer, results of another tree, missing ledgers and numbers without a reference (measures nothing).
+	@cd operator && $(GO_BUILD) -o ../bin/studies ./calibration/cmd/studies
+	@bin/studies state --bin-dir "$(if $(filter checked,$(RUST_PROFILE)),,bin)"
+
 .PHONY: studies-pilot
 studies-pilot: ## Run a block of every study at full size here: does every trial work, and how long does a run take?
 	@hack/studies.sh --pilot

@@ -2,10 +2,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +18,9 @@ import (
 //go:generate go run . generate --root ../../../..
 
 func main() {
-	if err := newCommand().Execute(); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "studies: "+err.Error())
 		os.Exit(1)
 	}
@@ -53,6 +58,17 @@ func newCommand() *cobra.Command {
 			return err
 		},
 	})
+	bin := "bin"
+	printer := &cobra.Command{
+		Use:   "state",
+		Short: "Print the figures of the studies' state as JSON lines, and what they count on standard error",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return printState(cmd.Context(), root, bin, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	printer.Flags().StringVar(&bin, "bin-dir", bin, "folder with the programs of the current build; empty compares none")
+	command.AddCommand(printer)
 	return command
 }
 

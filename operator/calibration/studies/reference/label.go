@@ -147,3 +147,17 @@ func combine(a, b Cell, operator string) (Cell, error) {
 func target(page Page, file string) (string, error) {
 	return filepath.Rel(filepath.Dir(page.Path), file)
 }
+
+// Holds checks a label that has to end in a condition.
+func (l *Library) Holds(page Page, label string) error {
+	of, err := l.resolve(page, label)
+	if err == nil && !of.holds {
+		err = fmt.Errorf("reference %q has no condition: end it in at least, at most, below, above or spans, and a number", label)
+	}
+	return err
+}
+
+// HasTest reports whether a workload has a test.
+func (l *Library) HasTest(name string) bool {
+	return strings.Contains(l.workloadTests(), "fn "+name+"(")
+}

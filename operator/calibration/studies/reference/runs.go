@@ -15,9 +15,8 @@ var runsPlace = regexp.MustCompile(`(?s)<!-- runs -->\n.*?<!-- /runs -->`)
 
 // gate is a gate of a run, as far as a table shows it.
 type gate struct {
-	Name, Metric, Statistic, Op, Bound string
-	Advisory                           bool
-	At                                 map[string]string
+	Name, Metric, Statistic, Op, Bound, Severity string
+	At                                           map[string]string
 }
 
 // runsTable lists the runs of a study: the question, which is the comment that a run begins with, and the gates.
@@ -77,7 +76,7 @@ func (g gate) String() string {
 	if slices.Sort(at); len(at) > 0 {
 		out += " at " + strings.Join(at, ", ")
 	}
-	if g.Advisory {
+	if g.Severity == "Advisory" {
 		out += " (advisory)"
 	}
 	return out
