@@ -98,7 +98,12 @@ impl Launcher {
         }
         self.scratch.begin();
         let (mut company, mut deaths) = (Company::default(), Deaths::default());
-        match company.start(self, launch.services, (launch.env, launch.inherited), &mut deaths)? {
+        match company.start(
+            (&self.signals, &self.scratch),
+            launch.services,
+            (launch.env, launch.inherited),
+            &mut deaths,
+        )? {
             Start::Ready => {}
             Start::NotStarted(how) => return self.dismiss(company, how, deaths),
             Start::Failed(reason) => {
@@ -160,7 +165,8 @@ impl Launcher {
         deaths.before_kill(None);
         // The process has not been reaped, so that its process group id cannot have been reused.
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-        let services = if how.is_some() { company.stop(self, &mut deaths)? } else { Vec::new() };
+        let services =
+            if how.is_some() { company.stop((&self.signals, &self.scratch), &mut deaths)? } else { Vec::new() };
         let swept = self.sweep(Some(pid), &mut deaths)?;
         let Some(how) = how else { return Ok(None) };
         // A program may handle the refusal of a write and print a result.
@@ -203,7 +209,7 @@ impl Launcher {
     /// Stops the services of a process that does not run.
     fn dismiss(&self, company: Company<'_>, how: How, mut deaths: Deaths) -> Result<Option<Ended>> {
         deaths.before_kill(None);
-        let services = company.stop(self, &mut deaths)?;
+        let services = company.stop((&self.signals, &self.scratch), &mut deaths)?;
         self.sweep(None, &mut deaths)?;
         self.inherited.restore()?;
         Ok(Some(Ended { services, deaths: deaths.into_found(), ..Ended::never_ran(how) }))

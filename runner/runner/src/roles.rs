@@ -19,9 +19,10 @@ use crate::deaths::Deaths;
 use crate::ended::{How, Served};
 use crate::exec::Program;
 use crate::host::Host;
-use crate::launch::Launcher;
 use crate::log::log;
 use crate::process::{self, Prepared, SWEEP_TIME, Started};
+use crate::scratch::Scratch;
+use crate::signals::Signals;
 use crate::usage::{self, Exit, Reap, Reaped};
 use crate::words;
 
@@ -187,7 +188,7 @@ impl<'a> Company<'a> {
     /// Starts the services in order, each after the readiness of the previous one.
     pub(crate) fn start(
         &mut self,
-        launcher: &Launcher,
+        (signals, scratch): (&Signals, &Scratch),
         services: &'a [Service<'a>],
         env: (&BTreeMap<String, String>, &[Vec<u8>]),
         deaths: &mut Deaths,
@@ -197,7 +198,7 @@ impl<'a> Company<'a> {
                 Ok(member) => self.0.push(member),
                 Err(how) => return Ok(Start::NotStarted(how.of(&format!("role {}", service.role.name)))),
             }
-            match self.until_ready(launcher, deaths)? {
+            match self.until_ready(signals, scratch, deaths)? {
                 Start::Ready => {}
                 other => return Ok(other),
             }
@@ -206,8 +207,7 @@ impl<'a> Company<'a> {
     }
 
     /// Waits until the last member is ready.
-    fn until_ready(&mut self, launcher: &Launcher, deaths: &mut Deaths) -> Result<Start> {
-        let Launcher { signals, scratch, .. } = launcher;
+    fn until_ready(&mut self, signals: &Signals, scratch: &Scratch, deaths: &mut Deaths) -> Result<Start> {
         let mut pause = PAUSES.0;
         loop {
             signals.clear();
@@ -268,10 +268,10 @@ impl<'a> Company<'a> {
 
     /// Stops the members in reverse order, with SIGTERM and, after the grace period, SIGKILL. A runner that was asked
     /// to stop does not wait.
-    pub(crate) fn stop(mut self, launcher: &Launcher, deaths: &mut Deaths) -> Result<Vec<Served>> {
+    pub(crate) fn stop(mut self, (signals, scratch): (&Signals, &Scratch), deaths: &mut Deaths) -> Result<Vec<Served>> {
         for i in (0..self.0.len()).rev() {
             if self.0[i].ended.is_none() {
-                self.stop_one(i, launcher, deaths)?;
+                self.stop_one(i, signals, scratch, deaths)?;
             }
         }
         self.drain()?;
@@ -284,8 +284,7 @@ impl<'a> Company<'a> {
         Ok(self.0.into_iter().map(served).collect())
     }
 
-    fn stop_one(&mut self, i: usize, launcher: &Launcher, deaths: &mut Deaths) -> Result<()> {
-        let Launcher { signals, scratch, .. } = launcher;
+    fn stop_one(&mut self, i: usize, signals: &Signals, scratch: &Scratch, deaths: &mut Deaths) -> Result<()> {
         let pid = self.0[i].pid;
         // The process has not been reaped, so that its process group id cannot have been reused.
         let _ = rustix::process::kill_process_group(pid, Signal::TERM);
