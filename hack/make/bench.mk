@@ -47,7 +47,7 @@ studies: ## Run every study at full size on this machine, into workflows/studies
 
 # Results are measured with the release profile, so that programs of another one say nothing about them.
 .PHONY: studies-state
-studies-state: build ## Claims without an answer, results of another tree, missing ledgers and numbers without a reference (measures nothing).
+studies-state: build ## Claims without an answer, stale results, missing ledgers, numbers without a reference (measures nothing).
 	@cd operator && $(GO_BUILD) -o ../bin/studies ./calibration/cmd/studies
 	@bin/studies state --bin-dir "$(if $(filter checked,$(RUST_PROFILE)),,bin)"
 

@@ -12,9 +12,4 @@
 //
 // Commands that nothing executes, in blocks, in sentences, in scripts and in the workflows of GitHub, are parsed, and the names that they
 // use have to exist in this tree: targets and variables of make, commands of ours with their flags, values of the chart, files.
-//
-// A study says below a paragraph that explains which of its runs shows it: a gate, an arm or a column, or a test of its workload.
-//
-//	<!-- shown by run-cause.yaml: gain-of-3 -->
-//	<!-- shown by test a_savepoint_that_is_released -->
 package docs

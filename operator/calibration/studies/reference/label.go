@@ -20,6 +20,9 @@ type found struct {
 	share bool
 }
 
+// ratioColumn matches columns of shares and ratios.
+var ratioColumn = regexp.MustCompile(`against|share|speedup`)
+
 var condition = regexp.MustCompile(`^(.*) (below|above|at least|at most|spans) (\S.*)$`)
 
 // resolve finds the cells of a label and checks its condition.
@@ -116,7 +119,7 @@ func evaluate(table *Table, expression string) (cells []Cell, share bool, err er
 		return nil, false, unknownColumn(table, expression)
 	}
 	cells, err = table.cells(column, conditions)
-	share = strings.Contains(column, "against") || strings.Contains(column, "share") || strings.Contains(column, "speedup") || column == "estimate"
+	share = column == "estimate" || ratioColumn.MatchString(column)
 	return cells, share, err
 }
 

@@ -12,7 +12,6 @@ const root = "../../../.."
 
 // unconverted are the pages whose numbers are not references yet. studies.numbers_without_reference counts them.
 var unconverted = []string{
-	"workflows/studies/curp-batch-delay/README.md",
 	"workloads/batch/curp-ho/README.md", "workloads/batch/rms24/README.md", "workloads/insert/diskann/README.md",
 	"workloads/insert/mork/README.md", "workloads/scan/pir/README.md",
 }
@@ -75,7 +74,9 @@ func study(t *testing.T, text string) (*Library, Page) {
 		"workflows/studies/s/results/local/run/t.csv": "size,arm,time (us),time (us) low,time (us) high,time against a,time against a low," +
 			"time against a high\n1,a,2000,1900,2100,,,\n1,b,1000,900,1100,0.5,0.45,0.55\n2,a,4000,3900,4100,,,\n2,b,1200,1100,1300,0.3,0.28,0.32\n",
 		"workflows/studies/s/results/local/run/report.md": "# local/s: NoGo\n\n## Gates\n\n| outcome | gate | candidate | estimate \\[99.5 %\\] |\n" +
-			"| --- | --- | --- | --- |\n| NoGo | gain (advisory) | b | 0.5000x \\[0.4000, 0.6000\\] |\n\n* cpuModel: `\"AMD EPYC\"`\n",
+			"| --- | --- | --- | --- |\n| NoGo | gain (advisory) | b | 0.5000x \\[0.4000, 0.6000\\] |\n\n" +
+			"Again:\n\n| outcome | gate |\n| --- | --- |\n" +
+			"| Go | gain |\n\n* cpuModel: `\"AMD EPYC\"`\n",
 		"workloads/a/b/src/lib.rs":                 "fn known() {}",
 		"workflows/studies/s/run.yaml":             "# Is it fast?\nkind: BenchmarkRun\nspec: {gates: [{name: gain, metric: time, op: RatioAtMost, bound: \"0.95\"}]}\n",
 		"workflows/studies/s/document/claims.yaml": "claims: [{id: c, at: here, says: \"it saves 12 % of 5,200 us\"}]\n",
@@ -106,6 +107,7 @@ func TestRender_TextShowsTheCell(t *testing.T) {
 		"a quotient of columns":        {"[0.0001][run: time against a, size=1, b over time (us)]", "0.0005"},
 		"a verdict":                    {"[Go][run: verdict]", "NoGo"},
 		"a machine":                    {"[x][run: machine]", "AMD EPYC"},
+		"a machine over two lines":     {"[AMD\nEPYC][run: machine]", "AMD\nEPYC"},
 		"the estimate of a gate":       {"[9.9x [9.9, 9.9]][run/gates: estimate, gain]", "0.5x [0.4, 0.6]"},
 		"a number in words":            {"[half][run: time against a, size=1, b]", "half"},
 		"a comparison":                 {"[less][run: time against a, b below 1]", "less"},

@@ -123,6 +123,8 @@ var (
 	slotPattern = regexp.MustCompile(`\d[\d,]*(?:\.\d+)?`)
 	// pair is an interval in a text.
 	pair = regexp.MustCompile(`\[-?\d[\d,.]*,\s-?\d[\d,.]*\]`)
+	// between is in a range.
+	between = regexp.MustCompile(`\sto\s`)
 	// unitAfter is the unit after a number.
 	unitAfter = regexp.MustCompile(`^\s*(ns|µs|us|ms|s|%(?:\s+(?:less|fewer|lower|shorter|more|longer|higher|larger|above|below))?|times|x|million|thousand)(?:[^\w]|$)`)
 )
@@ -216,7 +218,7 @@ func assign(text string, slots []slot, cells []Cell) ([]float64, error) {
 		for i := range owner {
 			owner[i] = cells[0]
 		}
-	case len(plain) == 2 && strings.Contains(text[slots[plain[0]].to:slots[plain[1]].from], " to "):
+	case len(plain) == 2 && between.MatchString(text[slots[plain[0]].to:slots[plain[1]].from]):
 		byValue := slices.SortedFunc(slices.Values(cells), func(a, b Cell) int {
 			switch va, vb := convert(a, a.Value, slots[plain[0]].unit), convert(b, b.Value, slots[plain[0]].unit); {
 			case va < vb:
@@ -389,6 +391,9 @@ func renderWords(text string, of found) (string, error) {
 		if cell.Text != of.cells[0].Text {
 			return "", fmt.Errorf("the cells differ: %s, %s", of.cells[0].Text, cell.Text)
 		}
+	}
+	if strings.Join(strings.Fields(text), " ") == of.cells[0].Text {
+		return text, nil // As it is broken into lines.
 	}
 	return of.cells[0].Text, nil
 }

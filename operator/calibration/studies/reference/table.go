@@ -126,10 +126,10 @@ func readCSV(raw []byte) (*Table, error) {
 	return out, nil
 }
 
-// readMarkdown reads the tables of a page by the headings above them, in lower case.
+// readMarkdown reads the first table below each heading of a page, by the headings in lower case.
 func readMarkdown(page string) map[string]*Table {
 	out := map[string]*Table{}
-	heading := ""
+	heading, further := "", false
 	var columns []string
 	for line := range strings.Lines(page) {
 		line = strings.TrimSpace(line)
@@ -143,10 +143,10 @@ func readMarkdown(page string) map[string]*Table {
 				name = strings.NewReplacer(`\[`, "[", `\]`, "]").Replace(name)
 				columns = append(columns, strings.TrimSpace(regexp.MustCompile(`\[[^\]]*%\]`).ReplaceAllString(name, "")))
 			}
-			if out[heading] == nil {
+			if further = out[heading] != nil; !further {
 				out[heading] = &Table{columns: columns}
 			}
-		case strings.Trim(line, "|-: ") == "":
+		case further || strings.Trim(line, "|-: ") == "":
 		default:
 			row := map[string]Cell{}
 			for i, text := range cellsOf(line) {
@@ -183,7 +183,8 @@ func (t *Table) column(text string) (name string, conditions []string, ok bool) 
 	return name, conditions, ok
 }
 
-// cells returns the cells of a column in the rows that meet all conditions: in the order of the alternatives of a condition, or of the table.
+// cells returns the cells of a column in the rows that meet all conditions, in the order of the alternatives of a condition, or of the
+// table.
 func (t *Table) cells(column string, conditions []string) ([]Cell, error) {
 	rows := slices.Clone(t.rows)
 	for _, condition := range conditions {

@@ -142,7 +142,7 @@ func (c current) changed(folder string, frozen *experiment.Experiment) ([]string
 	return out, nil
 }
 
-// as reads an object as its type, sets the defaults of fields that it was written without, and removes the texts that change no measurement.
+// as reads an object as its type, sets the defaults of fields that it was written without, and removes texts that change no measurement.
 func as[T any](setDefaults func(*T)) func(json.RawMessage) (any, error) {
 	return func(raw json.RawMessage) (any, error) {
 		var typed T
