@@ -167,8 +167,10 @@ type Analysis struct {
 	Ran      int         `json:"ran"`
 	Excluded []Exclusion `json:"excluded,omitempty"`
 	// MoreExcluded counts the exclusions beyond those in Excluded.
-	MoreExcluded int      `json:"moreExcluded,omitempty"`
-	Warnings     []string `json:"warnings,omitempty"`
+	MoreExcluded int `json:"moreExcluded,omitempty"`
+	// Warnings are findings that weaken the figures, and Notes are findings that do not.
+	Warnings []string `json:"warnings,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
 	// Environment is the fingerprint that all attempts used share.
 	Environment map[string]any `json:"environment,omitempty"`
 	// Isolation counts the attempts used by the isolation level they really had.

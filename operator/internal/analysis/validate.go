@@ -40,8 +40,8 @@ var words = map[reflect.Type][]string{
 }
 
 // sentences are the fields with texts that people read.
-var sentences = map[string]bool{"message": true, "reason": true, "detail": true, "layout": true, "warnings": true, "unseen": true,
-	"ceiling": true, "text": true}
+var sentences = map[string]bool{"message": true, "reason": true, "detail": true, "layout": true, "warnings": true, "notes": true,
+	"unseen": true, "ceiling": true, "text": true}
 
 // confidences are the fields that quantiles are taken at.
 var confidences = map[string]bool{"confidence": true, "gateConfidence": true}

@@ -38,6 +38,9 @@ type Comparison struct {
 	Parameters []Difference `json:"parameters,omitempty"`
 	// WarningsA and WarningsB are the warnings of each run, which may invalidate an estimate.
 	WarningsA []string `json:"warningsA,omitempty"`
+	// NotesA and NotesB are the notes of each run.
+	NotesA    []string `json:"notesA,omitempty"`
+	NotesB    []string `json:"notesB,omitempty"`
 	WarningsB []string `json:"warningsB,omitempty"`
 	// ConfidenceA and ConfidenceB are those of the intervals of each run, and Confidence that of the ratios': the lower one.
 	ConfidenceA float64 `json:"confidenceA"`
@@ -62,7 +65,7 @@ type Difference struct {
 func Runs(first, second Run) (Comparison, error) {
 	a, b := first.Analysis, second.Analysis
 	out := Comparison{
-		A: name(a), B: name(b), WarningsA: a.Warnings, WarningsB: b.Warnings,
+		A: name(a), B: name(b), WarningsA: a.Warnings, WarningsB: b.Warnings, NotesA: a.Notes, NotesB: b.Notes,
 		ConfidenceA: a.Confidence, ConfidenceB: b.Confidence, Confidence: min(a.Confidence, b.Confidence),
 		Environment: differences(a.Environment, b.Environment), Parameters: parameters(first.Experiment, second.Experiment),
 	}

@@ -153,11 +153,15 @@ func (v *view) verdict(out *document) {
 }
 
 func (v *view) warnings(out *document) {
-	all := Warnings(v.exp, v.result)
+	out.findings("Warnings", Warnings(v.exp, v.result))
+	out.findings("Notes", Notes(v.exp, v.result))
+}
+
+func (out *document) findings(heading string, all []Warning) {
 	if len(all) == 0 {
 		return
 	}
-	out.heading("Warnings")
+	out.heading(heading)
 	for _, warning := range all {
 		out.line("* %s", Escape(warning.Text))
 		for _, more := range warning.More {

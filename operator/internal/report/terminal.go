@@ -59,13 +59,17 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 		}
 		line("%s  %s", verdictName(candidate.Verdict), text)
 	}
-	for _, warning := range Warnings(exp, analyzed) {
-		more := ""
-		if n := len(warning.More); n > 0 {
-			more = fmt.Sprintf(" (and %d more like it, in the report)", n)
+	findings := func(kind string, all []Warning) {
+		for _, finding := range all {
+			more := ""
+			if n := len(finding.More); n > 0 {
+				more = fmt.Sprintf(" (and %d more like it, in the report)", n)
+			}
+			line("%s: %s%s", kind, finding.Text, more)
 		}
-		line("warning: %s%s", warning.Text, more)
 	}
+	findings("warning", Warnings(exp, analyzed))
+	findings("note", Notes(exp, analyzed))
 	for _, text := range recomputedLines(analyzed) {
 		line("%s", text)
 	}

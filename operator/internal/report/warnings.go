@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Warning is a warning of the analysis. More holds the same warning for other arms, points or numbers.
+// Warning is a warning or a note of the analysis. More holds the same one for other arms, points or numbers.
 type Warning struct {
 	Text string
 	More []string
@@ -19,6 +19,15 @@ var digitsOf = regexp.MustCompile(`[0-9][0-9.,eE+-]*`)
 
 // Warnings groups the warnings of the analysis.
 func Warnings(exp *experiment.Experiment, result *analysis.Analysis) []Warning {
+	return grouped(exp, result.Warnings)
+}
+
+// Notes groups the notes of the analysis.
+func Notes(exp *experiment.Experiment, result *analysis.Analysis) []Warning {
+	return grouped(exp, result.Notes)
+}
+
+func grouped(exp *experiment.Experiment, texts []string) []Warning {
 	var pairs [][]string
 	for _, arm := range exp.Arms {
 		pairs = append(pairs, []string{arm.Name, "\x00"})
@@ -33,7 +42,7 @@ func Warnings(exp *experiment.Experiment, result *analysis.Analysis) []Warning {
 	replacer := strings.NewReplacer(slices.Concat(pairs...)...)
 	var out []Warning
 	at, said := map[string]int{}, map[string]bool{}
-	for _, text := range result.Warnings {
+	for _, text := range texts {
 		if said[text] {
 			continue
 		}

@@ -41,7 +41,7 @@ func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *a
 
 		CutBlocks: explained.CutBlocks, ConfirmCutBlocks: explained.ConfirmCutBlocks, Unrun: explained.Unrun, LostTurns: explained.LostTurns,
 		LostBlocks: explained.LostBlocks, ConfirmLostBlocks: explained.ConfirmLostBlocks, Layout: explained.Layout,
-		Warnings: explained.Warnings, Usage: explained.Usage,
+		Warnings: explained.Warnings, Notes: explained.Notes, Usage: explained.Usage,
 	}
 	if out.BestOf = judged.Best; len(judged.Best) == 1 {
 		out.Best, out.BestOf = judged.Best[0], nil

@@ -9,9 +9,9 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// axisWarnings names sweep axes without a measurable effect on any metric of any arm, between neighbouring values and between the first
+// axisNotes names sweep axes without a measurable effect on any metric of any arm, between neighbouring values and between the first
 // and the last. Such a parameter is not connected, or its effect lies outside of the sweep.
-func axisWarnings(d *estimate.Data) []string {
+func axisNotes(d *estimate.Data) []string {
 	if d.Exp.Plan.Sweep == nil {
 		return nil
 	}

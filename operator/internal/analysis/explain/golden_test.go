@@ -19,6 +19,9 @@ func TestExplain_SituationsMatchGoldenFile(t *testing.T) {
 		for _, warning := range got.Warnings {
 			fmt.Fprintf(&out, "* %s\n", warning)
 		}
+		for _, note := range got.Notes {
+			fmt.Fprintf(&out, "* note: %s\n", note)
+		}
 		fmt.Fprintf(&out, "unrun %v, cut %d, %d confirming, lost %d, %d confirming\n", got.Unrun, got.CutBlocks, got.ConfirmCutBlocks,
 			got.LostBlocks, got.ConfirmLostBlocks)
 		for _, p := range explain.Precisions(run.Exp, got.Gates) {

@@ -22,15 +22,21 @@ func noiseWarnings(exp *experiment.Experiment, found selection.Noise) []string {
 			"is Warn: %s",
 			found.Passed, found.Trials, byKind(found.Beyond, noise.Kind.Rejects)))
 	}
+	rejected := func(arm *analysis.ArmNoise) int { return arm.Rejected }
+	if text := byArm(&found, exp, rejected); strings.Contains(text, differ) {
+		out = append(out, "noise limits left out trials of some arms more often than of others: "+text)
+	}
+	return out
+}
+
+// noiseNotes lists the readings beyond a limit that a trial can cause itself, and the limits without a reading.
+func noiseNotes(exp *experiment.Experiment, found selection.Noise) []string {
+	var out []string
 	for _, kind := range noise.Kinds {
 		if found.Beyond[kind] > 0 && !kind.Rejects() {
 			out = append(out, fmt.Sprintf("%s beyond its limit leaves no trial out, as a trial can cause it itself: %s", kind,
 				byArm(&found, exp, func(arm *analysis.ArmNoise) int { return arm.Beyond[kind] })))
 		}
-	}
-	rejected := func(arm *analysis.ArmNoise) int { return arm.Rejected }
-	if text := byArm(&found, exp, rejected); strings.Contains(text, differ) {
-		out = append(out, "noise limits left out trials of some arms more often than of others: "+text)
 	}
 	if len(found.Unread) > 0 {
 		out = append(out, fmt.Sprintf("noise limits that could not be judged, of %d trials, for want of a reading: %s", found.Trials,

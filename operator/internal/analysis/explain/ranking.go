@@ -51,15 +51,15 @@ func leads(d *estimate.Data, tests int, of func(point int) (mine, theirs map[str
 	return out
 }
 
-// rankingWarnings name pairs of arms, and pairs of phases of an arm, whose order changes along the sweep.
-func rankingWarnings(d *estimate.Data, parity *selection.Parity) []string {
+// rankingNotes name pairs of arms, and pairs of phases of an arm, whose order changes along the sweep.
+func rankingNotes(d *estimate.Data, parity *selection.Parity) []string {
 	if len(d.Exp.Points) < 2 {
 		return nil
 	}
-	return append(armRankingWarnings(d, parity), phaseRankingWarnings(d)...)
+	return append(armRankingNotes(d, parity), phaseRankingNotes(d)...)
 }
 
-func armRankingWarnings(d *estimate.Data, parity *selection.Parity) []string {
+func armRankingNotes(d *estimate.Data, parity *selection.Parity) []string {
 	var arms []int
 	for arm := range d.Exp.Arms {
 		name, repeats := d.Exp.Arms[arm].Name, experiment.RoleOf(d.Exp.Arms[arm]).RepeatsBaseline()
@@ -96,8 +96,8 @@ func armRankingWarnings(d *estimate.Data, parity *selection.Parity) []string {
 	return out
 }
 
-// phaseRankingWarnings names, for every arm, the pair of phases whose order reverses most.
-func phaseRankingWarnings(d *estimate.Data) []string {
+// phaseRankingNotes names, for every arm, the pair of phases whose order reverses most.
+func phaseRankingNotes(d *estimate.Data) []string {
 	var out []string
 	for arm := range d.Exp.Arms {
 		var names []string

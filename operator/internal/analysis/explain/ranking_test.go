@@ -56,7 +56,7 @@ func TestRankingWarnings_ReversedOrder(t *testing.T) {
 				c.tamper(l)
 			}
 			var found []string
-			for _, warning := range l.Analyze().Warnings {
+			for _, warning := range l.Analyze().Notes {
 				if strings.Contains(warning, "the ranking of") {
 					found = append(found, warning)
 				}

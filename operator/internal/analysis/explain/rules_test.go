@@ -109,7 +109,7 @@ func TestNoiseWarnings_CountsOfArms(t *testing.T) {
 		"a reading that is absent":     {unread, exp, []string{"could not be judged, of 80 trials", string(rejects) + " in 7"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := noiseWarnings(tc.exp, tc.found)
+			got := slices.Concat(noiseWarnings(tc.exp, tc.found), noiseNotes(tc.exp, tc.found))
 			all := strings.Join(got, "\n")
 			for _, text := range tc.want {
 				if !strings.Contains(all, text) {

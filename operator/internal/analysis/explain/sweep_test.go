@@ -130,7 +130,7 @@ func TestAxisWarnings_AxisWithoutEffectIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSweep("1", "2", "4")
 			tc.change(s)
-			if diff := cmp.Diff(tc.want, strings.Join(axisWarnings(s.data()), "\n")); diff != "" {
+			if diff := cmp.Diff(tc.want, strings.Join(axisNotes(s.data()), "\n")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -196,7 +196,7 @@ func TestRankingWarnings_OfArms(t *testing.T) {
 			s := newSweep("1", "2", "4")
 			s.value = exact
 			tc.change(s)
-			if diff := cmp.Diff(tc.want, strings.Join(rankingWarnings(s.data(), &tc.parity), "\n")); diff != "" {
+			if diff := cmp.Diff(tc.want, strings.Join(rankingNotes(s.data(), &tc.parity), "\n")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -231,7 +231,7 @@ func TestRankingWarnings_OfPhases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSweep("1", "2", "4")
 			s.phases = tc.phases
-			if diff := cmp.Diff(tc.want, strings.Join(rankingWarnings(s.data(), &selection.Parity{}), "\n")); diff != "" {
+			if diff := cmp.Diff(tc.want, strings.Join(rankingNotes(s.data(), &selection.Parity{}), "\n")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

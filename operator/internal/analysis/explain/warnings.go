@@ -22,9 +22,10 @@ import (
 type Findings struct {
 	Repetition
 	// Layout is a sentence, or empty.
-	Layout   string
-	Warnings []string
-	Usage    analysis.Usage
+	Layout string
+	// Warnings weaken the figures, and Notes do not.
+	Warnings, Notes []string
+	Usage           analysis.Usage
 }
 
 // Explain derives the explanations from the measurements and the decisions about them.
@@ -32,11 +33,11 @@ func Explain(d *estimate.Data, parity *selection.Parity, ratios []analysis.Ratio
 ) Findings {
 	return Findings{
 		Repetition: Lost(d, evidence), Layout: Layout(d),
-		Warnings: Warnings(d, parity, ratios, judged), Usage: *Usage(d.Exp, d.Chosen),
+		Warnings: Warnings(d, parity, ratios, judged), Notes: Notes(d, parity, judged), Usage: *Usage(d.Exp, d.Chosen),
 	}
 }
 
-// Warnings are the objections of a careful reviewer. Each is one sentence that names its subject.
+// Warnings are the objections of a careful reviewer: findings for which a figure may be wrong. Each is one sentence that names its subject.
 func Warnings(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult, judged *judge.Findings) []string {
 	return slices.Concat(
 		parityWarnings(d, parity),
@@ -51,9 +52,6 @@ func Warnings(d *estimate.Data, parity *selection.Parity, ratios []analysis.Rati
 		metricWarnings(d),
 		ceilingWarnings(d),
 		phaseWarnings(d),
-		axisWarnings(d),
-		predictionWarnings(judged.Predicted),
-		rankingWarnings(d, parity),
 		controlWarnings(judged.Controls, judged.Gates),
 		nodeWarnings(ratios, d.Confidence),
 		buildWarnings(d),
@@ -63,14 +61,29 @@ func Warnings(d *estimate.Data, parity *selection.Parity, ratios []analysis.Rati
 	)
 }
 
+// Notes are findings that a reader should know and for which no figure is wrong. Each is one sentence that names its subject.
+func Notes(d *estimate.Data, parity *selection.Parity, judged *judge.Findings) []string {
+	return slices.Concat(
+		parityNotes(d),
+		noiseNotes(d.Exp, d.Chosen.Noise),
+		axisNotes(d),
+		predictionNotes(judged.Predicted),
+		rankingNotes(d, parity),
+	)
+}
+
+func parityNotes(d *estimate.Data) []string {
+	if d.Exp.Plan.Parity != experiment.ParityPerArm {
+		return nil
+	}
+	return []string{"the arms have different inputs (spec.parity: PerArm): their outputs were not compared with each other"}
+}
+
 // parityWarnings reports wrong outputs, also in runs without a gate on them.
 func parityWarnings(d *estimate.Data, parity *selection.Parity) []string {
 	var out []string
 	if parity.Baseline != "" {
 		out = append(out, "outputs differ: "+parity.Baseline)
-	}
-	if d.Exp.Plan.Parity == experiment.ParityPerArm {
-		out = append(out, "the arms have different inputs (spec.parity: PerArm): their outputs were not compared with each other")
 	}
 	for _, name := range d.Exp.Candidates() {
 		if reason := parity.Wrong[name]; reason != "" {
@@ -239,7 +252,7 @@ func latencyMetric(d *estimate.Data) string {
 	return only
 }
 
-func predictionWarnings(predicted []analysis.PredictionResult) []string {
+func predictionNotes(predicted []analysis.PredictionResult) []string {
 	var out []string
 	for _, p := range predicted {
 		if missed, message := judge.JudgePrediction(p.Predicted, p.Measured); missed {

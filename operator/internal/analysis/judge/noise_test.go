@@ -177,7 +177,7 @@ func TestJudge_Neighbour(t *testing.T) {
 				t.Errorf("no reason says %q: %+v", tc.reason, got.Candidates)
 			}
 			contains := func(part string) bool {
-				return slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, part) })
+				return slices.ContainsFunc(slices.Concat(got.Warnings, got.Notes), func(w string) bool { return strings.Contains(w, part) })
 			}
 			if tc.warns != "" && !contains(tc.warns) {
 				t.Errorf("no warning says %q: %q", tc.warns, got.Warnings)

@@ -86,6 +86,8 @@ func printComparison(to io.Writer, c compare.Comparison) error {
 	each("only in %s: %s\n", c.B, c.OnlyB)
 	each("warning of %s: %s\n", c.A, c.WarningsA)
 	each("warning of %s: %s\n", c.B, c.WarningsB)
+	each("note of %s: %s\n", c.A, c.NotesA)
+	each("note of %s: %s\n", c.B, c.NotesB)
 	cli.PrintLine(out, "\nThe runs were not interleaved, so that the %s intervals do not cover drift between them. For a decision, make both "+
 		"versions arms of one run.\n", report.Confidence(c.Confidence))
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))

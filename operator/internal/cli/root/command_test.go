@@ -353,7 +353,7 @@ func TestCompare_SameLedgerHasNoChange(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	out, _, err = assay(t, "compare", folder, folder)
-	if err != nil || strings.Count(out, "warning of ") != 2 || strings.Count(out, "noise limits that could not be judged") != 2 {
+	if err != nil || strings.Count(out, "note of ") != 2 || strings.Count(out, "noise limits that could not be judged") != 2 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

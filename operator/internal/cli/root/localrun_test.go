@@ -97,6 +97,7 @@ var spoils = map[string]func(of *record.Attempt){
 func simulateBlock(args []string) error {
 	flags := flag.NewFlagSet("block", flag.ContinueOnError)
 	path, block, keeper := flags.String("wave", "", ""), flags.String("block", "", ""), flags.String("keeper", "", "")
+	flags.Int("finish-seconds", 0, "")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -51,10 +51,10 @@ func (s story) page(t *testing.T) string {
 
 func TestPage_VerdictComesFirst(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
-	if n := strings.Count(page, "<h2>Warnings</h2>"); n != 1 {
-		t.Errorf("warnings are said %d times", n)
+	if n := strings.Count(page, "<h2>Notes</h2>"); n != 1 {
+		t.Errorf("notes are said %d times", n)
 	}
-	order := []string{"<h1>", "slower than loop", "Next step: The verdict is decided", `<figure class="one"><svg`, "Candidates", "<h2>Warnings</h2>",
+	order := []string{"<h1>", "slower than loop", "Next step: The verdict is decided", `<figure class="one"><svg`, "Candidates", "<h2>Notes</h2>",
 		"<h2>Gates</h2>", "Along the sweep", "Block by block", "Every trial", "Results", "Noise and environment",
 		"The run and its data", "Reproduction"}
 	at := 0

@@ -25,7 +25,7 @@ type report struct {
 	Candidates                   []candidate
 	Assumptions                  []string
 	AssumptionsInShort           string
-	Warnings                     []summary.Warning
+	Warnings, Notes              []summary.Warning
 	Gates                        []gate
 	AllGates                     *gatesPlot
 	Narrowing                    template.HTML
@@ -109,7 +109,7 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 		Next:   summary.NextStep(exp, result),
 		Levels: summary.Levels(exp, result, summary.Deciding(exp, result)), When: b.when(), Machine: b.machine(),
 		Assumptions: summary.Assumptions(result), AssumptionsInShort: summary.AssumptionsInShort(result),
-		Warnings: summary.Warnings(exp, result), Decides: b.decides(), AllGates: allGates(result.Gates),
+		Warnings: summary.Warnings(exp, result), Notes: summary.Notes(exp, result), Decides: b.decides(), AllGates: allGates(result.Gates),
 		Narrowing: b.narrowing(summary.Deciding(exp, result)),
 	}
 	for _, c := range result.Candidates {
