@@ -49,6 +49,8 @@ var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 	"confidence": summary.Confidence,
 	"describe":   analysis.Describe,
 	"feasible":   summary.Feasible,
+	"term":       linkToTerm,
+	"terms":      func() []term { return terms },
 }).ParseFS(files, "page.html.tmpl"))
 
 // Render renders the report of an analysis. The plots of single trials need the evidence.

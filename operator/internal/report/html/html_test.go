@@ -421,3 +421,27 @@ func TestPage_MeaninglessDetectableEffectIsOmitted(t *testing.T) {
 		t.Error("it is shown")
 	}
 }
+
+// Each link to a term leads to its explanation, and each explained term is linked from the page.
+func TestPage_TermsAreExplained(t *testing.T) {
+	page := simulated(t, nil, nil).page(t)
+	linked := map[string]bool{}
+	for _, match := range regexp.MustCompile(`href="#term-([a-z-]+)"`).FindAllStringSubmatch(page, -1) {
+		linked[match[1]] = true
+	}
+	for _, term := range terms {
+		if !strings.Contains(page, `<dt id="term-`+term.ID+`">`) || strings.Contains(term.Text, "\n") {
+			t.Errorf("term %s has no explanation of one line", term.ID)
+		}
+		if !linked[term.ID] {
+			t.Errorf("term %s is explained and linked from nowhere", term.ID)
+		}
+		delete(linked, term.ID)
+	}
+	if len(linked) > 0 {
+		t.Errorf("terms without an explanation: %v", linked)
+	}
+	if _, err := linkToTerm("unknown", "x"); err == nil {
+		t.Error("an unknown term is linked")
+	}
+}
