@@ -101,8 +101,8 @@ func concat(parts ...[]Row) (out []Row) {
 	return out
 }
 
-// Start returns the row of a container or pod that did not run, by the reason and message of its kubelet. A failure that is not in the table
-// passes.
+// Start returns the row of a container or pod that did not run, by the reason and message of its kubelet. A failure that is not in the
+// table passes.
 func Start(reason, message string) Row {
 	message = strings.ToLower(message)
 	for _, row := range Table {

@@ -71,7 +71,8 @@ func TestDescribe_QuotesMessage(t *testing.T) {
 	if !strings.HasPrefix(got, `container main does not start: StartError: "exec: \x1b[31mxxx`) || len(got) > maxMessage+100 {
 		t.Errorf("%q", got)
 	}
-	wrapped := "failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: no memory: unknown"
+	wrapped := "failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: " +
+		"no memory: unknown"
 	if got := Start("StartError", "").Describe("main", wrapped); got != `container main does not start: StartError: "no memory: unknown"` {
 		t.Errorf("%q", got)
 	}

@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A block that fails for a permanent reason fails in every repetition, and holds its node meanwhile. So the run ends with its first block if
-// that can measure nothing, and goes on without an arm that it cannot measure.
+// A block that fails for a permanent reason fails in every repetition, and holds its node meanwhile. So the run ends with its first block
+// if that can measure nothing, and goes on without an arm that it cannot measure.
 
 // podsNeverStart ends a run whose first blocks do not start, for a reason that a repetition does not change. Without an attempt there is
 // nothing to analyse.
@@ -72,8 +72,8 @@ func (p *planner) roleOf(arm string) (role experiment.ArmRole, known bool) {
 	return experiment.RoleOf(all[i]), true
 }
 
-// hopeless returns the candidates that are not measured any more: those that the first block could not measure and the analysis judges NoGo,
-// and those that an earlier wave was planned without.
+// hopeless returns the candidates that are not measured any more: those that the first block could not measure and the analysis judges
+// NoGo, and those that an earlier wave was planned without.
 func (p *planner) hopeless() map[string]bool {
 	out := map[string]bool{}
 	exp := p.Ledger.Experiment
