@@ -17,9 +17,9 @@
 //	rms24-batching/run: …               from the page of a workload, the run of a study
 //
 // A row is named by the values of its cells, such as batch-1 or nodelay=true, and several by a|b. Cells combine by "over", the quotient,
-// and "minus", the difference. A label may end in a condition, such as "below 1" or "at least 0.5", which has to hold;
-// below, above and spans speak of the whole interval. Numbers, intervals in brackets, verdicts, dates and machines in the text of a reference are replaced by
-// those of its cells, with the digits and the unit of the text. A number in words, such as half, is compared with its cell.
+// and "minus", the difference. A label may end in a condition, such as "below 1" or "at least 0.5", which has to hold; below, above and
+// spans speak of the whole interval. Numbers, intervals in brackets, verdicts, dates and machines in the text of a reference are replaced
+// by those of its cells, with the digits and the unit of the text. A number in words, such as half, is compared with its cell.
 //
 // [Library.Render] writes the references of a page anew and appends the definitions of their labels. [Unreferenced] lists the numbers,
 // machines, verdicts and comparisons of a page that are no references. [Library.Explanations] checks causal sentences and claims in bold.

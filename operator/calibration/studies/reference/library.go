@@ -95,16 +95,18 @@ func (l *Library) source(page Page, name string) (source, error) {
 		return source{found, file}, err
 	}
 	file := filepath.Join(folder, "report.md")
-	page = Page{}
-	raw, err := os.ReadFile(filepath.Join(l.root, file))
-	if err != nil {
-		return source{}, err
-	}
-	found, ok := readMarkdown(string(raw))[strings.ReplaceAll(table, "-", " ")]
-	if !ok {
-		return source{}, fmt.Errorf("neither %s.csv nor a table below a heading %q in %s", table, table, file)
-	}
-	return source{found, file}, nil
+	found, err := l.cached(file+"#"+table, func() (*Table, error) {
+		raw, err := os.ReadFile(filepath.Join(l.root, file))
+		if err != nil {
+			return nil, err
+		}
+		found, ok := readMarkdown(string(raw))[strings.ReplaceAll(table, "-", " ")]
+		if !ok {
+			return nil, fmt.Errorf("neither %s.csv nor a table below a heading %q", table, table)
+		}
+		return found, nil
+	})
+	return source{found, file}, err
 }
 
 func (l *Library) exists(path string) bool {

@@ -16,9 +16,12 @@ var unconverted = []string{
 	"workloads/insert/mork/README.md", "workloads/scan/pir/README.md",
 }
 
+// shared holds the tables of the checkout for all tests, because reading the ledgers takes a second.
+var shared = NewLibrary(root)
+
 func pages(t *testing.T) (*Library, []Page) {
 	t.Helper()
-	library := NewLibrary(root)
+	library := shared
 	all, err := library.Pages()
 	if err != nil {
 		t.Fatal(err)

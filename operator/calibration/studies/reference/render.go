@@ -123,6 +123,8 @@ var (
 	slotPattern = regexp.MustCompile(`\d[\d,]*(?:\.\d+)?`)
 	// pair is an interval in a text.
 	pair = regexp.MustCompile(`\[-?\d[\d,.]*,\s-?\d[\d,.]*\]`)
+	// inName is a text before a number that is a part of a name; a sign is none.
+	inName = regexp.MustCompile(`[A-Za-z^]$|[^ \[\n]-$`)
 	// between is in a range.
 	between = regexp.MustCompile(`\sto\s`)
 	// unitAfter is the unit after a number.
@@ -144,7 +146,7 @@ func slotsOf(text string) []slot {
 		for strings.HasSuffix(text[s.from:s.to], ",") {
 			s.to--
 		}
-		if s.from > 0 && regexp.MustCompile(`[A-Za-z^-]`).MatchString(text[s.from-1:s.from]) && !(text[s.from-1] == '-' && (s.from == 1 || text[s.from-2] == ' ' || text[s.from-2] == '[')) {
+		if inName.MatchString(text[:s.from]) {
 			continue // A part of a name, such as p95.
 		}
 		for _, p := range pairs {

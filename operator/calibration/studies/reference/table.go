@@ -34,6 +34,9 @@ type Table struct {
 var (
 	unitOfColumn = regexp.MustCompile(`\((ns|us|ms|s)\)|^(ns|us|ms)(?: per |/)|\b(ns|us|ms)$`)
 	numeral      = regexp.MustCompile(`^-?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?`)
+	unitOnly     = regexp.MustCompile(`^\[|^x? ?\S+$`)
+	confidence   = regexp.MustCompile(`\[[^\]]*%\]`)
+	escaped      = strings.NewReplacer(`\[`, "[", `\]`, "]", "`", "")
 	bracketed    = regexp.MustCompile(`\s*\[(-?[\d.e+-]+), (-?[\d.e+-]+)\]`)
 )
 
@@ -59,7 +62,7 @@ func number(text string) (float64, bool) {
 
 // parseCell parses a cell such as "0.9921x \[0.9412, 1.046\]".
 func parseCell(text, unit string) Cell {
-	text = strings.NewReplacer(`\[`, "[", `\]`, "]", "`", "").Replace(strings.TrimSpace(text))
+	text = escaped.Replace(strings.TrimSpace(text))
 	cell := Cell{Text: text, Unit: unit}
 	found := numeral.FindString(text)
 	if found == "" {
@@ -75,7 +78,7 @@ func parseCell(text, unit string) Cell {
 	case rest == "" || rest == "x":
 	case rest == "%" || timeUnits[rest] != 0:
 		cell.Unit = rest
-	case regexp.MustCompile(`^\[|^x? ?\S+$`).MatchString(rest):
+	case unitOnly.MatchString(rest):
 	default:
 		return cell // A text that begins with a number.
 	}
@@ -140,8 +143,7 @@ func readMarkdown(page string) map[string]*Table {
 			columns = nil
 		case columns == nil:
 			for _, name := range cellsOf(line) {
-				name = strings.NewReplacer(`\[`, "[", `\]`, "]").Replace(name)
-				columns = append(columns, strings.TrimSpace(regexp.MustCompile(`\[[^\]]*%\]`).ReplaceAllString(name, "")))
+				columns = append(columns, strings.TrimSpace(confidence.ReplaceAllString(escaped.Replace(name), "")))
 			}
 			if further = out[heading] != nil; !further {
 				out[heading] = &Table{columns: columns}
