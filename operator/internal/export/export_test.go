@@ -96,6 +96,27 @@ func TestParquet_EveryAttempt(t *testing.T) {
 	}
 }
 
+func TestParquet_NamesNoFileOfThisMachine(t *testing.T) {
+	s := simulated(t, nil, func(attempts []record.Attempt) {
+		for i := range attempts {
+			attempts[i].Parameters = map[string]string{"input": "file:///home/ada/secret/matrix.bin"}
+		}
+		attempts[3].Outcome, attempts[3].Result, attempts[3].Message = record.Failed, nil, "cannot read file:///home/ada/secret/matrix.bin"
+	})
+	for i := range s.result.Excluded {
+		s.result.Excluded[i].Reason = "of file:///home/ada/secret/matrix.bin"
+	}
+	for _, row := range s.parquet(t) {
+		if row.Parameters["input"] != "matrix.bin" || strings.Contains(row.Excluded, "secret") {
+			t.Fatalf("%+v", row)
+		}
+	}
+	raw, err := Parquet(s.exp, s.result, s.evidence)
+	if err != nil || bytes.Contains(raw, []byte("file:/")) {
+		t.Errorf("the table names a file of this machine (%v)", err)
+	}
+}
+
 func TestParquet_EveryStatistic(t *testing.T) {
 	s := simulated(t, nil, nil)
 	attempt := s.evidence.Attempts[0]

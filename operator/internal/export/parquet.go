@@ -30,7 +30,7 @@ func Parquet(exp *experiment.Experiment, result *analysis.Analysis, evidence rec
 		return err
 	}
 	for row := range rows(exp, result, evidence) {
-		if batch = append(batch, row); len(batch) == rowsPerWrite {
+		if batch = append(batch, row.published()); len(batch) == rowsPerWrite {
 			if err := flush(); err != nil {
 				return nil, fmt.Errorf("parquet: %w", err)
 			}

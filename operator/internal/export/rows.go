@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report"
 )
 
 // Row is one statistic of one metric of one attempt. An attempt without a result has one row, without a metric.
@@ -171,4 +172,18 @@ func direction(exp *experiment.Experiment, name string) string {
 	default:
 		return "lower"
 	}
+}
+
+// published replaces the URLs of files of this machine in the texts that a program or a person wrote.
+func (r Row) published() Row {
+	r.Excluded = report.Published(r.Excluded)
+	if r.Parameters == nil {
+		return r
+	}
+	parameters := make(map[string]string, len(r.Parameters))
+	for name, value := range r.Parameters {
+		parameters[name] = report.Published(value)
+	}
+	r.Parameters = parameters
+	return r
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -160,6 +161,21 @@ func phase(run *assayv1alpha1.BenchmarkRun) string {
 // maxCause limits the bytes of a cause, which quotes programs, in a label.
 const maxCause = 128
 
+// inline begins the name of a workload whose template is written in its run. No BenchmarkTemplate has a slash in its name.
+const inline = "inline/"
+
+// workloadOf returns the name of the template of a run. Runs with a template of their own that a schedule or a generated name has made are
+// one workload.
+func workloadOf(run *assayv1alpha1.BenchmarkRun) string {
+	if run.Spec.TemplateRef != nil {
+		return run.Spec.TemplateRef.Name
+	}
+	if owner := metav1.GetControllerOf(run); owner != nil {
+		return inline + owner.Name
+	}
+	return inline + strings.TrimRight(cmp.Or(run.GenerateName, run.Name), "-.")
+}
+
 // collectRun exports one run, with results if the limit of all runs permits, and returns the remaining number of series.
 func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, s *scrape) int {
 	show := func(metric string, value float64, values ...string) {
@@ -171,7 +187,7 @@ func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, s *s
 		}
 	}
 	state := &run.Status
-	template := ptr.Deref(run.Spec.TemplateRef, assayv1alpha1.TemplateReference{}).Name
+	template := workloadOf(run)
 	show("assay_run_info", 1, string(run.UID), template, phase(run), verdict(state.Verdict), state.Best, shown.fingerprint,
 		record.Truncate(state.Reason, maxCause))
 	for _, condition := range state.Conditions {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,31 +12,40 @@ import (
 // ChangeWord formats the state and the direction of a change.
 func ChangeWord(c *change.Change) string { return string(c.State) + " " + c.Direction() }
 
-// ChangeSentence describes a change by its effects and runs. names maps identities of series to names; series without a name are shown by
-// their identity.
-func ChangeSentence(c *change.Change, names map[string]string) string {
+// ChangeSentence describes a change by its effects and revisions.
+func ChangeSentence(c *change.Change, names Names) string {
 	var effects []string
 	for _, e := range c.Effects {
-		effects = append(effects, SeriesName(e.Series, names)+" "+Effect(e))
+		effects = append(effects, names.Series(e.Series)+" "+Effect(e))
 	}
-	text := strings.Join(effects, "; ") + ", with " + ChangeRuns(c)
+	text := strings.Join(effects, "; ") + ", with " + ChangeRevisions(c, names)
 	if len(c.Culprits) > 0 {
-		text += ", by " + strings.Join(c.Culprits, " and ")
+		var culprits []string
+		for _, name := range c.Culprits {
+			culprits = append(culprits, ShortRevision(name))
+		}
+		text += ", by " + strings.Join(culprits, " and ")
 	}
 	return text
 }
 
-// ChangeRuns formats the first run after a change, with the range of possible runs.
-func ChangeRuns(c *change.Change) string {
-	if c.From == c.To {
-		return fmt.Sprintf("run %d", c.First)
+// ChangeRevisions formats the first revision after a change, with the range of revisions that may be the first. A revision whose record was
+// removed is shown as its run.
+func ChangeRevisions(c *change.Change, names Names) string {
+	of := func(run int64) string {
+		if revision := names.Revision(c, run); revision != "" {
+			return ShortRevision(revision)
+		}
+		return fmt.Sprintf("run %d", run)
 	}
-	return fmt.Sprintf("run %d (of runs %d to %d)", c.First, c.From, c.To)
-}
-
-// SeriesName returns the name of a series, or its identity without a name.
-func SeriesName(identity string, names map[string]string) string {
-	return cmp.Or(names[identity], identity)
+	first := of(c.First)
+	if names.Revision(c, c.First) != "" {
+		first = "revision " + first
+	}
+	if c.From == c.To {
+		return first
+	}
+	return fmt.Sprintf("%s (of %s to %s)", first, of(c.From), of(c.To))
 }
 
 // Effect formats the effect of a change on a series with its standard error. The record has no degrees of freedom, so there is no interval.

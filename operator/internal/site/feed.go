@@ -53,7 +53,7 @@ func (b *builder) feed(all []*series.Series) ([]byte, error) {
 	// A feed keeps its identity when its pages move.
 	written.Id = tag + "changes/" + url.PathEscape(b.options.Title)
 	raw, err := xml.MarshalIndent(written, "", " ")
-	return []byte(xml.Header + report.Visible(string(raw)) + "\n"), err
+	return []byte(xml.Header + report.Published(report.Visible(string(raw))) + "\n"), err
 }
 
 // tag begins the identities of feeds and entries (RFC 4151).

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -68,9 +67,15 @@ type File struct {
 
 // Pages are the files of a site: an index, a page for each series, the style sheet and the feeds.
 func Pages(all []*series.Series, book change.Book, options Options) ([]File, error) {
-	b := builder{options: options, book: book, names: map[string]string{}}
+	b := builder{options: options, book: book, names: report.NamesOf(all), points: map[string]map[int64]*series.Point{}}
 	for _, s := range all {
-		b.names[s.Key.ID()] = s.Key.String()
+		of := map[int64]*series.Point{}
+		for _, segment := range s.Segments {
+			for i := range segment.Points {
+				of[segment.Points[i].Sequence] = &segment.Points[i]
+			}
+		}
+		b.points[s.Key.ID()] = of
 	}
 	out := []File{{StyleName, []byte(html.Style() + css)}}
 	add := func(name, template string, shown any) error {
@@ -78,7 +83,7 @@ func Pages(all []*series.Series, book change.Book, options Options) ([]File, err
 		if err := pages.ExecuteTemplate(&page, template, shown); err != nil {
 			return fmt.Errorf("page %s: %w", name, err)
 		}
-		out = append(out, File{name, []byte(report.Visible(page.String()))})
+		out = append(out, File{name, []byte(report.Published(report.Visible(page.String())))})
 		return nil
 	}
 	index := &indexPage{Title: options.Title, Feed: FeedName}
@@ -118,7 +123,9 @@ func Pages(all []*series.Series, book change.Book, options Options) ([]File, err
 type builder struct {
 	options Options
 	book    change.Book
-	names   map[string]string
+	names   report.Names
+	// points are those of every series by its identity, by run.
+	points map[string]map[int64]*series.Point
 }
 
 // indexPage shows all series at a glance.
@@ -181,13 +188,14 @@ type pointRow struct {
 
 type changeRow struct {
 	*change.Change
-	State, Class, Runs, When, Who, Link string
-	Effects                             []effectRow
-	Culprits                            []revision
+	State, Class, Since, When, Who, Link string
+	Effects                              []effectRow
+	Culprits                             []revision
 }
 
 // effectRow is the effect of a change on a series. A page does not link to itself.
-type effectRow struct{ Name, File, Says string }
+// effectRow is the effect of a change on a series. Step is its first revision over its predecessor, where that was measured.
+type effectRow struct{ Name, File, Says, Step string }
 
 // revision is one as it is shown: in short, with the name of a commit in full where it leads.
 type revision struct {
@@ -265,12 +273,16 @@ func classOf(c *change.Change) string {
 func (b *builder) change(c *change.Change, on string) changeRow {
 	last := c.Latest()
 	out := changeRow{
-		Change: c, State: report.ChangeWord(c), Class: classOf(c), Runs: report.ChangeRuns(c), When: day(last.At), Who: last.Who,
+		Change: c, State: report.ChangeWord(c), Class: classOf(c), Since: report.ChangeRevisions(c, b.names), When: day(last.At), Who: last.Who,
 		Link: "#change-" + c.ID,
 	}
 	for _, e := range c.Effects {
-		row := effectRow{Name: report.SeriesName(e.Series, b.names), Says: report.Effect(e)}
-		if b.names[e.Series] != "" && fileOf(e.Series) != on {
+		row := effectRow{Name: b.names.Series(e.Series), Says: report.Effect(e)}
+		if p := b.points[e.Series][c.First]; p != nil && p.Step != nil {
+			row.Step = fmt.Sprintf("%s is %s of its predecessor %s", report.ShortRevision(p.Revision), text(*p.Step),
+				report.ShortRevision(p.Predecessor))
+		}
+		if b.names.Has(e.Series) && fileOf(e.Series) != on {
 			row.File = fileOf(e.Series)
 		}
 		out.Effects = append(out.Effects, row)
@@ -314,9 +326,14 @@ func (b *builder) series(s *series.Series) *seriesPage {
 			row := b.row(p, at[p.Sequence])
 			view.Rows = append(view.Rows, row)
 			ratio, low, high := Interval(p.Ratio)
+			again := ""
+			if p.Again {
+				again = ", measured again"
+			}
 			stretch.Points = append(stretch.Points, chart.Point{
-				X: float64(p.Sequence), Y: ratio, Low: &low, High: &high, Link: string(row.Report),
-				Title: fmt.Sprintf("run %d, %s: %s of %s", p.Sequence, short(p.Revision), row.Ratio, short(segment.Anchor)),
+				X: float64(p.Sequence), Y: ratio, Low: &low, High: &high, Link: string(row.Report), Again: p.Again,
+				Title: fmt.Sprintf("run %d, %s%s: %s of %s", p.Sequence, report.ShortRevision(p.Revision), again, row.Ratio,
+					report.ShortRevision(segment.Anchor)),
 			})
 			out.Newest, out.When, out.Ratio = row.Revision, day(p.At), row.Ratio
 		}
@@ -396,7 +413,9 @@ func places(s *series.Series) []chart.Tick {
 	return out
 }
 
-func (b *builder) revision(name string) revision { return revision{name, short(name), b.commit(name)} }
+func (b *builder) revision(name string) revision {
+	return revision{name, report.ShortRevision(name), b.commit(name)}
+}
 
 // sentence begins with a capital letter.
 func sentence(text string) string {
@@ -404,32 +423,15 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// said is how many digits of a commit people say.
+// said is how many characters of a revision have room at an axis.
 const said = 10
-
-// commitName is the name that git gives a commit, by SHA-1 or SHA-256.
-var commitName = regexp.MustCompile("^([0-9a-f]{40}|[0-9a-f]{64})$")
-
-// longest is how much of any other name is said: each point names its anchor.
-const longest = 256
-
-// short is a revision as people say it: the beginning of a commit's name, and any other name in full where it is one that people say.
-func short(name string) string {
-	if commitName.MatchString(name) {
-		return name[:said]
-	}
-	if len(name) > longest {
-		return strings.ToValidUTF8(name[:longest], "") + "…"
-	}
-	return name
-}
 
 // tickOf is a revision where there is little room. Names that people give, such as those of releases, differ in their ends.
 func tickOf(name string) string {
-	if r := []rune(short(name)); len(r) > said {
+	if r := []rune(report.ShortRevision(name)); len(r) > said {
 		return "…" + string(r[len(r)-said+1:])
 	}
-	return short(name)
+	return report.ShortRevision(name)
 }
 
 func day(t time.Time) string    { return t.UTC().Format(time.DateOnly) }

@@ -17,6 +17,7 @@ import (
 
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/report"
 )
 
 var start = time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
@@ -148,8 +149,8 @@ func TestSite_PointsLinkToReports(t *testing.T) {
 		t.Error("the newest mark in the plot leads nowhere")
 	}
 	without := render(t, []*series.Series{s}, change.Book{}, Options{})[fileOf(k.ID())]
-	if !strings.Contains(without, "<code>file:///ledgers/500</code>") || strings.Contains(without, `">report</a>`) {
-		t.Error("a point without a report does not say where its ledger lies")
+	if !strings.Contains(without, "<code>500</code>") || strings.Contains(without, `">report</a>`) {
+		t.Error("a point without a report does not name its ledger")
 	}
 }
 
@@ -383,8 +384,59 @@ func TestSite_RevisionIsShortened(t *testing.T) {
 		"a range in words":              {"one of 3 revisions", "one of 3 revisions", "…revisions"},
 		"none":                          {"", "", ""},
 	} {
-		if short(tc.name) != tc.short || tickOf(tc.name) != tc.tick {
-			t.Errorf("%s: %q and %q, want %q and %q", what, short(tc.name), tickOf(tc.name), tc.short, tc.tick)
+		if report.ShortRevision(tc.name) != tc.short || tickOf(tc.name) != tc.tick {
+			t.Errorf("%s: %q and %q, want %q and %q", what, report.ShortRevision(tc.name), tickOf(tc.name), tc.short, tc.tick)
 		}
+	}
+}
+
+// Texts of records and of people may name ledgers in folders. No published page does.
+func TestSite_NamesNoFileOfThisMachine(t *testing.T) {
+	const local = `file:///home/ada/secret/a%20b&c="x"/point-3.tar.zst`
+	k := key("sort", "latency")
+	s := nights(t, k, 40, func(r *series.Record) {
+		r.Ledger, r.Machine = local, local
+		if r.Sequence == 7 {
+			r.Kind, r.Reason = series.Gap, "the ledger "+local+" is unreadable"
+		}
+	})
+	s.Problems = append(s.Problems, series.Problem{ID: local, What: local})
+	changed := slower(k, change.Confirmed, 40)
+	changed.History[1].Who, changed.History[1].Why = local, "as "+local+", says"
+	changed.Acknowledged = &change.Event{Who: local, Why: local}
+	for name, page := range render(t, []*series.Series{s}, change.Book{Changes: []change.Change{changed}}, Options{Title: local}) {
+		if at := strings.Index(strings.ToLower(page), "file:/"); at >= 0 || strings.Contains(page, "/home/ada") {
+			t.Errorf("%s has %s", name, page[max(0, at):min(len(page), max(0, at)+200)])
+		}
+	}
+}
+
+// The revision that changed shows its ratio to its predecessor, and a change names revisions instead of runs.
+func TestSite_ChangeNamesRevisionsAndTheStep(t *testing.T) {
+	k := key("sort", "latency")
+	s := nights(t, k, 40, nil)
+	pages := render(t, []*series.Series{s}, change.Book{Changes: []change.Change{slower(k, change.Confirmed, 40)}}, Options{})
+	for name, says := range map[string]string{
+		IndexName:      "Since revision abc00014 (of abc00013 to abc00015)",
+		FeedName:       "with revision abc00014 (of abc00013 to abc00015)",
+		fileOf(k.ID()): "abc00014 is 1.001x [0.9916, 1.011] of its predecessor abc00013",
+	} {
+		if !strings.Contains(pages[name], says) {
+			t.Errorf("%s lacks %q", name, says)
+		}
+	}
+}
+
+// A revision that is measured again is marked in the table and in the plot.
+func TestSite_RepeatedRevisionIsMarked(t *testing.T) {
+	k := key("sort", "latency")
+	page := render(t, []*series.Series{nights(t, k, 40, func(r *series.Record) {
+		if r.Sequence == 21 {
+			r.Head = "abc00013"
+		}
+	})}, change.Book{}, Options{})[fileOf(k.ID())]
+	if strings.Count(page, "(again)") != 1 || strings.Count(page, "mark again s0") != 1 ||
+		!strings.Contains(page, "run 21, abc00013, measured again") {
+		t.Error("the point of run 21 is not marked as measured again")
 	}
 }

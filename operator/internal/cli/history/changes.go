@@ -34,6 +34,7 @@ type changesView struct {
 	Series map[string]string `json:"series"`
 	// Silent lists the series without recent points.
 	Silent []change.Alert `json:"silent,omitempty"`
+	names  report.Names
 }
 
 func NewChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
@@ -75,7 +76,7 @@ func NewChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 			}
 			var out bytes.Buffer
 			if to.Form == "github" {
-				out.WriteString(ci.Changes(view.Changes, view.Series, pages))
+				out.WriteString(ci.Changes(view.Changes, view.names, pages))
 			} else if done, err := cli.PrintStructured(&out, to.Form, view); err != nil {
 				return err
 			} else if !done {
@@ -113,20 +114,17 @@ func readChanges(ctx context.Context, where *Location, ended bool, every time.Du
 			out.Changes = append(out.Changes, c)
 		}
 	}
-	keys, err := history.Keys(ctx)
+	found, err := history.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range keys {
-		out.Series[key.ID()] = key.String()
+	out.names = report.NamesOf(found)
+	for _, s := range found {
+		out.Series[s.Key.ID()] = s.Key.String()
 		if every <= 0 {
 			continue
 		}
-		s, err := history.Series(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		if alert := change.Silence(key.String(), s.Last, every, now); alert != nil && !s.Last.IsZero() {
+		if alert := change.Silence(s.Key.String(), s.Last, every, now); alert != nil && !s.Last.IsZero() {
 			out.Silent = append(out.Silent, *alert)
 		}
 	}
@@ -136,14 +134,14 @@ func readChanges(ctx context.Context, where *Location, ended bool, every time.Du
 func (v *changesView) print(to io.Writer) error {
 	out := &strings.Builder{}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "CHANGE\tSTATE\tRUN\tEFFECT\tSERIES\tLAST")
+	fmt.Fprintln(table, "CHANGE\tSTATE\tSINCE\tEFFECT\tSERIES\tLAST")
 	for _, c := range v.Changes {
 		for i, effect := range c.Effects {
-			id, state, run, last := c.ID, string(c.State), fmt.Sprintf("%d (%d to %d)", c.First, c.From, c.To), lastEvent(&c)
+			id, state, since, last := c.ID, string(c.State), report.ChangeRevisions(&c, v.names), lastEvent(&c)
 			if i > 0 {
-				id, state, run, last = "", "", "", ""
+				id, state, since, last = "", "", "", ""
 			}
-			cli.PrintLine(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, run, quantity.Short(series.Ratio(effect.LogRatio), quantity.Times),
+			cli.PrintLine(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, since, quantity.Short(series.Ratio(effect.LogRatio), quantity.Times),
 				direction(effect.Worse), v.Series[effect.Series], last)
 		}
 	}

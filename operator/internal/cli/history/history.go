@@ -217,6 +217,10 @@ type dateView struct {
 	First int64   `json:"first"`
 	To    int64   `json:"to"`
 	Ratio float64 `json:"ratio"`
+	// Revision is the first one after the change.
+	Revision string `json:"revision"`
+	// between are the revisions that may be the first.
+	between [2]string
 }
 
 func viewSeries(s *series.Series, book change.Book) HistoryView {
@@ -258,8 +262,9 @@ func dates(s *series.Series) []dateView {
 	}
 	var out []dateView
 	for _, d := range watch.Default().Offline.Changes(observations) {
+		from, first, to := &segment.Points[d.From], &segment.Points[d.At], &segment.Points[d.To]
 		out = append(out, dateView{
-			segment.Points[d.From].Sequence, segment.Points[d.At].Sequence, segment.Points[d.To].Sequence, series.Ratio(d.Shift),
+			from.Sequence, first.Sequence, to.Sequence, series.Ratio(d.Shift), first.Revision, [2]string{from.Revision, to.Revision},
 		})
 	}
 	return out
@@ -387,10 +392,8 @@ func (h *HistoryView) print(to io.Writer) error {
 		cli.PrintLine(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
 	}
 	for _, d := range h.Dates {
-		cli.PrintLine(out, "dated: the level changed by %s at run %d (between runs %d and %d)\n", quantity.Short(d.Ratio, quantity.Times),
-			d.First,
-			d.From,
-			d.To)
+		cli.PrintLine(out, "dated: the level changed by %s at revision %s (of %s to %s)\n", quantity.Short(d.Ratio, quantity.Times),
+			report.ShortRevision(d.Revision), report.ShortRevision(d.between[0]), report.ShortRevision(d.between[1]))
 	}
 	for _, p := range h.Problems {
 		cli.PrintLine(out, "note: %s: %s\n", p.ID, p.What)

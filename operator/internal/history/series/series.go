@@ -116,6 +116,9 @@ func (s *Series) distinct(records []Record) []Record {
 		known, seen := newest[r.ID]
 		switch {
 		case !seen || r.Analysis > known.Analysis:
+			if seen {
+				r.inherit(known)
+			}
 			newest[r.ID] = r
 		case r.Analysis == known.Analysis && r.fingerprint() != known.fingerprint():
 			// The correct record is unknown, and the result must not depend on the order.
@@ -136,6 +139,16 @@ func (s *Series) distinct(records []Record) []Record {
 type printed struct {
 	Record
 	print string
+}
+
+// inherit retains the step of an earlier analysis of a run. A confirming run measures a revision again against other revisions than its
+// predecessor, and would remove the step of the revision that changed.
+func (p *printed) inherit(earlier *printed) {
+	p.fingerprint() // Of the record as it was written.
+	same := p.Kind == Measured && earlier.Kind == Measured && p.Head == earlier.Head && p.Image == earlier.Image && p.Workload == earlier.Workload
+	if same && p.Step == nil && p.Predecessor == "" {
+		p.Predecessor, p.Step = earlier.Predecessor, earlier.Step
+	}
 }
 
 // inPrint returns records in the order of the series, those of one analysis ordered by content, and copies ordered by the location of

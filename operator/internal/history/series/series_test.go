@@ -658,3 +658,48 @@ func TestOf_FiguresAreFinite(t *testing.T) {
 		t.Errorf("only %d points were accepted, too few for this test", taken)
 	}
 }
+
+// A confirming run measures the revision that changed again, without its predecessor.
+func TestOf_NewerAnalysisRetainsTheStep(t *testing.T) {
+	key := Key{Project: "p", Benchmark: "b", Metric: "latency", Statistic: "median"}
+	at := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	estimate := func(log float64) Estimate { return Estimate{LogRatio: log, SE: 0.01, DF: 9, Blocks: 10} }
+	step := estimate(0.05)
+	first := Record{
+		Kind: Measured, ID: "r2", Analysis: 1, Schedule: "s", Sequence: 2, At: at, Head: "b", Anchor: "a", Machine: "m", Workload: "w",
+		Ratio: estimate(0.05), Predecessor: "a", Step: &step,
+	}
+	second := first
+	second.Analysis, second.Ratio, second.Predecessor, second.Step = 2, estimate(0.04), "", nil
+	other := second
+	other.Head = "c"
+	for name, tc := range map[string]struct {
+		records []Record
+		step    bool
+		kind    Kind
+	}{
+		"in order":            {[]Record{first, second}, true, Measured},
+		"in another order":    {[]Record{second, first, second}, true, Measured},
+		"of another revision": {[]Record{first, other}, false, Measured},
+		"twice with different content": {[]Record{first, second, func() Record {
+			twin := second
+			twin.Ratio = estimate(0.06)
+			return twin
+		}()}, false, Gap},
+	} {
+		got, err := Of(key, tc.records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc.kind == Gap {
+			if len(got.Gaps) != 1 || len(got.Segments) != 0 {
+				t.Errorf("%s: %+v", name, got)
+			}
+			continue
+		}
+		newest := got.Newest()
+		if (newest.Step != nil) != tc.step || len(got.Problems) > 0 || newest.Ratio.LogRatio != 0.04 {
+			t.Errorf("%s: %+v, %+v", name, newest, got.Problems)
+		}
+	}
+}

@@ -251,7 +251,8 @@ var Labels = []Label{
 		"the " +
 		"chart does, or it becomes `exported_namespace`"},
 	{"run", "name of the BenchmarkRun. If a name is reused, `uid` in `assay_run_info` differs"},
-	{"template", "name of the BenchmarkTemplate; empty for a template written in the run"},
+	{"template", "name of the BenchmarkTemplate; inline/ and the name of its schedule, or of the run without a generated suffix, for a " +
+		"template written in the run"},
 	{"phase", "of a run: `Pending`, `Running`, `Suspended`, `Analyzing`, `Succeeded`, `Failed` or `Cancelled`. Of `assay_phase_*`: the " +
 		"name " +
 		"in the workload's report"},

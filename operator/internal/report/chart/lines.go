@@ -14,6 +14,8 @@ type Point struct {
 	// Title says the point in words; it is shown for the point that is picked. Link is where it leads, in a plot whose points lead
 	// anywhere; empty without such a place.
 	Title, Link string
+	// Again marks a point of the same revision as the one before.
+	Again bool
 }
 
 // ends are those of its interval; without one, the point itself is both.

@@ -76,7 +76,7 @@ func (t Timeline) SVG() template.HTML {
 	}
 	for i, stretch := range t.Stretches {
 		for _, p := range stretch.Points {
-			if left--; left >= pickedPoints && !t.besideChange(p.X) {
+			if left--; left >= pickedPoints && !t.besideChange(p.X) && !p.Again {
 				continue
 			}
 			at := x.at(p.X)
@@ -84,7 +84,11 @@ func (t Timeline) SVG() template.HTML {
 			if len(stretch.Points) == 1 && p.Low != nil && p.High != nil {
 				c.line("error "+Class(i), at, y.at(*p.Low), at, y.at(*p.High))
 			}
-			c.pickTo(p.Link, p.Title, Class(i), at, y.at(p.Y), func() { c.marker("mark "+Class(i), i, at, y.at(p.Y), 2.6) })
+			class := "mark " + Class(i)
+			if p.Again {
+				class = "mark again " + Class(i)
+			}
+			c.pickTo(p.Link, p.Title, Class(i), at, y.at(p.Y), func() { c.marker(class, i, at, y.at(p.Y), 2.6) })
 		}
 	}
 	return c.svg()

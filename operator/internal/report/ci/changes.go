@@ -9,9 +9,9 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// Changes renders changes as Markdown for a comment on a pull request or an issue. names maps identities of series to names; site is the
-// address of the pages of the history, or "".
-func Changes(all []change.Change, names map[string]string, site string) string {
+// Changes renders changes as Markdown for a comment on a pull request or an issue. site is the address of the pages of the
+// history, or "".
+func Changes(all []change.Change, names report.Names, site string) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&out, format+"\n", args...) }
 	if len(all) == 0 {
@@ -34,8 +34,8 @@ func Changes(all []change.Change, names map[string]string, site string) string {
 		line("| series | effect |")
 		line("|---|---|")
 		for _, e := range c.Effects {
-			name := text(report.SeriesName(e.Series, names))
-			if address := page(site, "series-"+e.Series+".html"); address != "" && names[e.Series] != "" {
+			name := text(names.Series(e.Series))
+			if address := page(site, "series-"+e.Series+".html"); address != "" && names.Has(e.Series) {
 				name = "[" + name + "](<" + address + ">)"
 			}
 			line("| %s | %s |", name, text(report.Effect(e)))

@@ -113,6 +113,7 @@ func (r *Result) shown() []Gate {
 
 // cut truncates Markdown at a line break, with the location of the full text.
 func cut(markdown string, most int, where string) string {
+	markdown = report.Published(markdown)
 	if len(markdown) <= most {
 		return markdown
 	}

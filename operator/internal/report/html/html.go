@@ -37,7 +37,8 @@ var directive = regexp.MustCompile(`(?i)http-equiv`)
 // Inert makes a report from a ledger safe to display. Users with a key of the ledger can replace it, so it is prefixed with the policy of
 // genuine reports, and other directives are removed.
 func Inert(raw []byte) []byte {
-	return append([]byte(beginning), directive.ReplaceAll(bytes.TrimPrefix(raw, []byte(beginning)), []byte("data-$0"))...)
+	inert := directive.ReplaceAll(bytes.TrimPrefix(raw, []byte(beginning)), []byte("data-$0"))
+	return []byte(beginning + summary.Published(string(inert)))
 }
 
 // Style is the style sheet of the report, for other pages that look like it.
@@ -64,5 +65,5 @@ func Render(exp *experiment.Experiment, result *analysis.Analysis, evidence reco
 	if err != nil {
 		return nil, fmt.Errorf("HTML report of %s/%s: %w", exp.Run.Namespace, exp.Run.Name, err)
 	}
-	return []byte(summary.Visible(out.String())), nil
+	return []byte(summary.Published(summary.Visible(out.String()))), nil
 }
