@@ -21,6 +21,8 @@
 // spans speak of the whole interval. Numbers, intervals in brackets, verdicts, dates and machines in the text of a reference are replaced
 // by those of its cells, with the digits and the unit of the text. A number in words, such as half, is compared with its cell.
 //
-// [Library.Render] writes the references of a page anew and appends the definitions of their labels. [Unreferenced] lists the numbers,
-// machines, verdicts and comparisons of a page that are no references. [Library.Explanations] checks causal sentences and claims in bold.
+// [Library.Render] writes the references of a page anew and appends the definitions of their labels. It also fills <!-- runs -->, with the
+// runs of a study and their gates, and <!-- parameters TEMPLATE -->, with the flags of a workload. [Library.Unreferenced] lists the
+// numbers, machines, verdicts and comparisons of a page that are no references. [Library.Explanations] checks causal sentences and claims
+// in bold.
 package reference

@@ -26,7 +26,7 @@ var (
 	comparison = regexp.MustCompile(`(?i)\b(faster|slower|quicker|cheaper|dearer|as (?:fast|slow|long|much|many) as|much the same|the same ` +
 		`(?:time|rate|speed|throughput|latency)|no difference)\b`)
 	fence       = regexp.MustCompile("(?ms)^```.*?^```$")
-	marked      = regexp.MustCompile(`(?s)<!-- (table|figures|runs)\b[^>]*-->\n.*?<!-- /(table|figures|runs)[^>]*-->`)
+	marked      = regexp.MustCompile(`(?s)<!-- (table|figures|runs|parameters)\b[^>]*-->\n.*?<!-- /(table|figures|runs|parameters)[^>]*-->`)
 	comment     = regexp.MustCompile(`(?s)<!--.*?-->`)
 	code        = regexp.MustCompile("`[^`]*`")
 	inline      = regexp.MustCompile(`(?s)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)`)

@@ -36,7 +36,7 @@ func (l *Library) resolve(page Page, label string) (found, error) {
 	if err != nil {
 		return found{}, fmt.Errorf("reference %q: %w", label, err)
 	}
-	out := found{file: from.file, quoted: name == "claims" || strings.HasSuffix(name, ".yaml")}
+	out := found{file: from.file, quoted: filepath.Base(name) == "claims" || strings.HasSuffix(name, ".yaml")}
 	if name == "figures" {
 		expression = "measured, " + strings.NewReplacer(" over ", " over measured, ", " minus ", " minus measured, ").Replace(expression)
 	}

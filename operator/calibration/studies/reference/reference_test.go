@@ -10,10 +10,11 @@ import (
 
 const root = "../../../.."
 
-// unconverted are the pages whose numbers are not references yet. studies.numbers_without_reference counts them.
-var unconverted = []string{
-	"workloads/batch/curp-ho/README.md", "workloads/batch/rms24/README.md", "workloads/insert/diskann/README.md",
-	"workloads/insert/mork/README.md", "workloads/scan/pir/README.md",
+// unconverted are the pages whose numbers are not all references yet, each with the most that it may have.
+// studies.numbers_without_reference counts them.
+var unconverted = map[string]int{
+	"workloads/batch/curp-ho/README.md": 131, "workloads/batch/rms24/README.md": 101, "workloads/insert/diskann/README.md": 92,
+	"workloads/scan/pir/README.md": 149,
 }
 
 // shared holds the tables of the checkout for all tests, because reading the ledgers takes a second.
@@ -45,9 +46,10 @@ func TestPages_NumbersAreReferences(t *testing.T) {
 	library, all := pages(t)
 	for _, page := range all {
 		found := library.Unreferenced(page)
-		if slices.Contains(unconverted, page.Path) {
-			if len(found) == 0 {
-				t.Errorf("%s has only references: take it out of the list", page.Path)
+		if most, ok := unconverted[page.Path]; ok {
+			if len(found) != most {
+				t.Errorf("%s has %d numbers without a reference, and the list says %d: refer to cells, and lower the number in the list",
+					page.Path, len(found), most)
 			}
 			continue
 		}
@@ -60,7 +62,7 @@ func TestPages_NumbersAreReferences(t *testing.T) {
 func TestPages_ExplanationsHaveAShare(t *testing.T) {
 	library, all := pages(t)
 	for _, page := range all {
-		if slices.Contains(unconverted, page.Path) {
+		if _, ok := unconverted[page.Path]; ok {
 			continue
 		}
 		for _, problem := range library.Explanations(page) {
@@ -116,6 +118,7 @@ func TestRender_TextShowsTheCell(t *testing.T) {
 		"a comparison":                 {"[less][run: time against a, b below 1]", "less"},
 		"a setting":                    {"[5 % less][run.yaml: gain]", "5 % less"},
 		"a quotation":                  {"[5.2 ms][claims: c]", "5.2 ms"},
+		"a quotation of a study":       {"[5.2 ms][s/claims: c]", "5.2 ms"},
 		"a name with digits":           {"[p95 of 9 us][run: time (us), size=1, b]", "p95 of 1000 us"},
 		"text in brackets is no label": {"[5.2 ms](run.yaml)", ""},
 	} {

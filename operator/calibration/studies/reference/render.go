@@ -75,8 +75,15 @@ func (l *Library) Render(page Page) (string, error) {
 		}
 		text = runsPlace.ReplaceAllLiteralString(text, table)
 	}
-	var out strings.Builder
 	var problems []error
+	text = parametersPlace.ReplaceAllStringFunc(text, func(place string) string {
+		table, err := l.parametersTable(parametersPlace.FindStringSubmatch(place)[1])
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", page.Path, err))
+		}
+		return table
+	})
+	var out strings.Builder
 	files := map[string]string{}
 	at := 0
 	for _, link := range links(text) {

@@ -81,3 +81,47 @@ func (g gate) String() string {
 	}
 	return out
 }
+
+var parametersPlace = regexp.MustCompile(`(?s)<!-- parameters (\S+) -->\n.*?<!-- /parameters -->`)
+
+// parametersTable lists the parameters of a template of the chart, as the flags that they are given as.
+func (l *Library) parametersTable(name string) (string, error) {
+	file := filepath.Join(l.root, "charts", "assay", "files", "benchmarktemplates", name+".yaml")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	var template struct {
+		Spec struct {
+			Parameters []struct {
+				Name, Type, Default, Minimum, Maximum, Description string
+				Enum                                               []string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(raw, &template); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "<!-- parameters %s -->\n| flag | default | allowed | |\n|---|---|---|---|\n", name)
+	for _, p := range template.Spec.Parameters {
+		allowed := strings.Join(p.Enum, ", ")
+		switch {
+		case p.Type == "Boolean":
+			allowed = "true, false"
+		case p.Maximum != "":
+			allowed = p.Minimum + " … " + p.Maximum
+		case p.Minimum != "":
+			allowed = "from " + p.Minimum
+		}
+		fmt.Fprintf(&out, "| `--%s` | %s | %s | %s |\n", kebab(p.Name), p.Default, allowed, strings.ReplaceAll(p.Description, "|", `\|`))
+	}
+	return out.String() + "<!-- /parameters -->", nil
+}
+
+// kebab writes a name such as batchSize as a flag, batch-size.
+func kebab(name string) string {
+	return strings.ToLower(upper.ReplaceAllString(name, "-$0"))
+}
+
+var upper = regexp.MustCompile(`[A-Z]`)
