@@ -42,7 +42,7 @@ func newCommand() *cobra.Command {
 		RunE:  func(*cobra.Command, []string) error { return generate(root) },
 	}, &cobra.Command{
 		Use:   "check",
-		Short: "Print what the pages say without a reference, as FILE:LINE: TEXT",
+		Short: "Print statements of the pages that lack a reference, as FILE:LINE: TEXT",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			library := reference.NewLibrary(root)
@@ -61,7 +61,7 @@ func newCommand() *cobra.Command {
 	bin := "bin"
 	printer := &cobra.Command{
 		Use:   "state",
-		Short: "Print the figures of the studies' state as JSON lines, and what they count on standard error",
+		Short: "Print the figures of the studies' state as JSON lines, and each counted item on standard error",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printState(cmd.Context(), root, bin, cmd.OutOrStdout(), cmd.ErrOrStderr())

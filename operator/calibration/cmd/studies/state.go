@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/calibration/studies/state"
 )
 
-// printState prints the figures of the studies, and what they count to notes. It fails if a file of claims is invalid.
+// printState prints the figures of the studies, and each counted item to notes. It fails if a file of claims is invalid.
 func printState(ctx context.Context, root, bin string, to, notes io.Writer) error {
 	library := reference.NewLibrary(root)
 	studies, err := filepath.Glob(filepath.Join(root, "workflows", "studies", "*", "document"))

@@ -80,8 +80,8 @@ func holds(cell Cell, relation string, limit float64) bool {
 	}
 }
 
-// evaluate computes an expression of a table: a column with conditions, a difference, or a quotient of two of these. What follows "over" or
-// "minus" may omit the column or the row.
+// evaluate computes an expression of a table: a column with conditions, a difference, or a quotient of two of these. The operand after
+// "over" or "minus" may omit the column or the row.
 func evaluate(table *Table, expression string) (cells []Cell, share bool, err error) {
 	for _, operator := range []string{" over ", " minus "} {
 		first, second, ok := strings.Cut(expression, operator)

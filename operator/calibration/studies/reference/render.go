@@ -130,7 +130,7 @@ var (
 	slotPattern = regexp.MustCompile(`\d[\d,]*(?:\.\d+)?`)
 	// pair is an interval in a text.
 	pair = regexp.MustCompile(`\[-?\d[\d,.]*,\s-?\d[\d,.]*\]`)
-	// inName is a text before a number that is a part of a name; a sign is none.
+	// inName is a text before a number that is a part of a name. A minus sign is not.
 	inName = regexp.MustCompile(`[A-Za-z^]$|[^ \[\n]-$`)
 	// between is in a range.
 	between = regexp.MustCompile(`\sto\s`)

@@ -79,7 +79,7 @@ func ReadClaims(root, study string, library *reference.Library) (Answered, error
 			out.Unanswered = append(out.Unanswered, fmt.Sprintf("%s: %s: %s", study, claim.ID, reason))
 		}
 		if claim.ID == "" || claim.At == "" || claim.Says == "" || claim.When == "" || seen[claim.ID] {
-			invalid("it needs an id of its own, and at, says and when: its place, words and condition")
+			invalid("it needs a unique id, and at, says and when: its place, words and condition")
 		}
 		seen[claim.ID] = true
 		ways := 0

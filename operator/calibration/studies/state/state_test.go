@@ -67,7 +67,7 @@ func TestReadClaims_EachHasOneAnswer(t *testing.T) {
 		"two answers":                 {claim: head + "test: known, open: a run, answer: Yes.}", invalid: "it has 2 of"},
 		"a missing run":               {claim: head + "open: a run}", unanswered: "a run"},
 		"a missing resource":          {claim: head + "elsewhere: its source}", elsewhere: 1},
-		"a claim without a condition": {claim: "- {id: c, at: here, says: it, open: a run}", invalid: "needs an id", unanswered: "a run"},
+		"a claim without a condition": {claim: "- {id: c, at: here, says: it, open: a run}", invalid: "needs a unique id", unanswered: "a run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
