@@ -238,6 +238,8 @@ func (o *operated) do(action plan.Action) error {
 	case plan.Stop:
 		return o.engine.Stop(o.t.Context(), discard{}, executor.ID{Namespace: o.run.Namespace, Name: action.Execution},
 			executor.Stop{Analyze: true, Again: action.Why})
+	case plan.Terminate:
+		return o.engine.Stop(o.t.Context(), discard{}, executor.ID{Namespace: o.run.Namespace, Name: action.Execution}, executor.Stop{})
 	default:
 		o.t.Fatalf("unexpected action: %s", action)
 		return nil
