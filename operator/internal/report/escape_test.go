@@ -19,7 +19,7 @@ func TestMarkdown_ControlAndDirectionCharactersAreEscaped(t *testing.T) {
 		"a line and a paragraph":      "a\u2028b\u2029c\nd\re",
 	} {
 		t.Run(name, func(t *testing.T) {
-			for how, got := range map[string]string{"text": Escape(hostile), "code": code(hostile)} {
+			for how, got := range map[string]string{"text": Escape(hostile), "code": Code(hostile)} {
 				if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 					t.Errorf("%s: %q", how, got)
 				}

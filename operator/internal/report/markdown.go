@@ -108,8 +108,8 @@ func oneLine(s string) string {
 // Escape escapes text for one line of Markdown, also inside of tables.
 func Escape(s string) string { return escapes.Replace(oneLine(s)) }
 
-// code formats text as a code span in one line.
-func code(s string) string {
+// Code formats text as a code span in one line, in which a forge finds no mention and no link.
+func Code(s string) string {
 	s = oneLine(s)
 	longest, run := 0, 0
 	for _, r := range s {
@@ -269,16 +269,16 @@ func (v *view) environment(out *document) {
 		if err != nil {
 			raw = fmt.Append(nil, v.result.Environment[key])
 		}
-		out.line("* %s: %s", Escape(key), code(string(raw)))
+		out.line("* %s: %s", Escape(key), Code(string(raw)))
 	}
 }
 
 func (v *view) reproduction(out *document) {
 	out.heading("Reproduction")
-	out.line("* experiment: %s", code(v.result.Experiment))
-	out.line("* evidence: %s (sha256 of the attempts' sha256sum lines, sorted by key)", code(v.result.Evidence))
-	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g, of gates %g", code(v.exp.Run.UID), v.result.Wave, v.result.Seed,
+	out.line("* experiment: %s", Code(v.result.Experiment))
+	out.line("* evidence: %s (sha256 of the attempts' sha256sum lines, sorted by key)", Code(v.result.Evidence))
+	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g, of gates %g", Code(v.exp.Run.UID), v.result.Wave, v.result.Seed,
 		v.result.Confidence, v.result.GateConfidence)
-	out.line("* image: %s", code(v.exp.ImageNames()))
-	out.line("* analyze the same evidence offline: %s", code(fmt.Sprintf("assay analyze --ledger URL --wave %d", v.result.Wave)))
+	out.line("* image: %s", Code(v.exp.ImageNames()))
+	out.line("* analyze the same evidence offline: %s", Code(fmt.Sprintf("assay analyze --ledger URL --wave %d", v.result.Wave)))
 }
