@@ -22,7 +22,7 @@ const (
 )
 
 // JudgingCommands are the commands whose exit code is that of a verdict. All others answer, and exit with 0 for any verdict.
-const JudgingCommands = "gate, bench --require, run --series, changes and bisect"
+const JudgingCommands = "gate, bench --require, suite --require, run --series, changes and bisect"
 
 // ExitCodes defines the meaning of each code for the judging commands and for all others. The help, docs/reference/cli.md and
 // docs/tasks/gate-a-pull-request.md show this table.

@@ -24,6 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/platform"
 	"assay.dev/assay/operator/internal/cli/results"
 	"assay.dev/assay/operator/internal/cli/runs"
+	"assay.dev/assay/operator/internal/cli/suite"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/suggest"
 )
@@ -128,7 +129,8 @@ func New() *cobra.Command {
 			root.AddCommand(command)
 		}
 	}
-	add(experiments, bench.NewBenchCommand(), runs.NewInitCommand(), runs.NewPlanCommand(flags), runs.NewRunCommand(flags),
+	add(experiments, bench.NewBenchCommand(), suite.NewSuiteCommand(), runs.NewInitCommand(), runs.NewPlanCommand(flags),
+		runs.NewRunCommand(flags),
 		runs.NewGetCommand(flags),
 		runs.NewWatchCommand(flags), runs.NewLogsCommand(flags), runs.NewCancelCommand(flags), runs.NewRecordCommand(flags))
 	add(answers, results.NewReportCommand(flags), results.NewResultsCommand(flags), results.NewCompareCommand(flags),

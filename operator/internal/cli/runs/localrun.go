@@ -25,6 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/recompute"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/suite"
 )
 
 // LocalRun is a run on this machine. Each wave is planned from the analysis of the previous ones, as in the operator.
@@ -34,6 +35,9 @@ type LocalRun struct {
 	Executor   *local.Executor
 	// AfterBlock is called after each block. If nil, a line is written to the log of the executor.
 	AfterBlock func(ctx context.Context, done, total int, remaining time.Duration)
+
+	// Planner plans the waves in place of the design; nil for the design.
+	Planner Planner
 
 	// Budget is the time in which the run may begin blocks; 0 is the wall-clock budget of the experiment, after which blocks are interrupted.
 	Budget time.Duration
@@ -52,6 +56,14 @@ type LocalRun struct {
 	shortfall string
 }
 
+// Planner plans the waves of a run whose design does not.
+type Planner interface {
+	// Observe takes the analysis of all waves so far.
+	Observe(found *recompute.Analyzed)
+	// Next returns the next step. Used is the time since the run began, and left the time in which blocks may begin.
+	Next(course *design.Course, used, left time.Duration) design.Step
+}
+
 // localLanes is the single lane of a local run.
 var localLanes = []design.Lane{{}}
 
@@ -67,13 +79,13 @@ func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
 	began, wallClock := time.Now(), r.Experiment.Plan.Budget.WallClock.Duration
 	budget, cancel := context.WithTimeout(ctx, wallClock)
 	defer cancel()
+	const share = 0.95 // The rest of the budget is for blocks that take longer than the mean.
+	left := func() time.Duration { return cmp.Or(r.Budget, wallClock) - time.Since(began) }
 	room := func() int {
 		if r.Pace = 0; r.course.Blocks() > 0 {
 			r.Pace = time.Since(began) / time.Duration(r.course.Blocks())
 		}
-		const used = 0.95 // The others are for blocks that take longer than the mean.
-		left := cmp.Or(r.Budget, wallClock) - time.Since(began)
-		return int(min(used*float64(left)/float64(max(r.Pace, 1)), math.MaxInt32))
+		return int(min(share*float64(left())/float64(max(r.Pace, 1)), math.MaxInt32))
 	}
 	var result *analysis.Analysis
 	r.course = design.Begin(r.Experiment)
@@ -93,10 +105,20 @@ func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
 		if err != nil {
 			return findings, stopped, err
 		}
-		result = found.Analysis
+		if result = found.Analysis; r.Planner != nil {
+			r.Planner.Observe(found)
+		}
 		return result.Findings(), stopped, nil
 	}
-	left, err := bench.Follow(r.course, localLanes, room, execute)
+	follow := func() (design.Step, error) { return bench.Follow(r.course, localLanes, room, execute) }
+	if r.Planner != nil {
+		plan := func() design.Step {
+			used := time.Since(began)
+			return r.Planner.Next(r.course, used, time.Duration(share*float64(left())))
+		}
+		follow = func() (design.Step, error) { return suite.Follow(r.course, localLanes, plan, execute) }
+	}
+	next, err := follow()
 	if _, tooLarge := errors.AsType[*design.TooLarge](err); tooLarge {
 		return nil, cli.UsageError(err) // The design is too large, which is an error of the input.
 	}
@@ -104,16 +126,19 @@ func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
 		return nil, err
 	}
 	r.Pace = time.Since(began) / time.Duration(max(1, r.course.Blocks()))
-	r.shortfall = left.Why
-	if !left.Done {
+	r.shortfall = next.Why
+	if !next.Done {
 		r.printExpected(result)
 		r.shortfall = "stopped before the design was satisfied"
-		if left.Why != "" {
-			r.shortfall += ": " + left.Why
+		if next.Why != "" {
+			r.shortfall += ": " + next.Why
 		}
 	}
 	return result, nil
 }
+
+// Shortfall returns why the run ended before its design or planner was satisfied; empty otherwise.
+func (r *LocalRun) Shortfall() string { return r.shortfall }
 
 // Blocks returns the number of blocks of all waves.
 func (r *LocalRun) Blocks() int { return r.course.Blocks() }
