@@ -119,6 +119,10 @@ bench-command: build-calibration ## Figures of assay bench beside a neighbour: R
 	@bin/calibrate commands --runs $(or $(RUNS),20) --simulated $(if $(RUNS),$(shell echo $$(($(RUNS) * 100))),2000) \
 	  --counts docs/methodology/commands.json
 
+.PHONY: bench-suite
+bench-suite: build-calibration ## Figures of assay suite: RUNS=n (2000) suites of equal builds, and suites beside benchmarks alone.
+	@bin/calibrate suites --runs $(or $(RUNS),2000) --parallel 2 --counts docs/methodology/suites.json
+
 .PHONY: bench-causes
 bench-causes: ## Figures of the causes of broken runs: all are told where people look, and how soon.
 	@mkdir -p out

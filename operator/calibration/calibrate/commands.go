@@ -158,13 +158,7 @@ func SimulateCommands(runs int, seed uint64, workers int) (Pairs, error) {
 	if err != nil {
 		return Pairs{}, err
 	}
-	var machines []fixture.Scenario
-	for _, one := range fixture.Scenarios() {
-		if one.Claimed && one.Figure == "" && one.Nodes == 0 && one.Clock == 0 && one.Wander == 0 && one.Builds == 0 && one.Effect == nil &&
-			one.Design == (fixture.Design{}) {
-			machines = append(machines, one)
-		}
-	}
+	machines := quietMachines()
 	outcomes, errs := make([]Pairs, runs), make([]error, runs)
 	rehearse.Parallel(runs, workers, func(i int) {
 		const noisy, fewest, most = 5, bench.LeastBlocks + 1, 100

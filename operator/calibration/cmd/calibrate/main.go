@@ -20,6 +20,7 @@ func main() {
 	root.AddCommand(
 		newSimulateCommand(), newRealCommand(), newFiguresCommand(), newLimitsCommand(), newPerturbationCommand(), newAttacksCommand(),
 		newKilledCommand(), newBrokenCommand(), newHistoryCommand(), newNightsCommand(), newCostCommand(), newCommandsCommand(),
+		newSuitesCommand(),
 	)
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "calibrate:", err)
