@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
@@ -174,8 +175,11 @@ type seriesPage struct {
 type segmentView struct {
 	Class, Because, Machine, Workload string
 	Anchor                            revision
-	Rows                              []pointRow
-	Key                               template.HTML
+	// Unpaired marks values without an anchor, and Dates are their changes, which no run can confirm.
+	Unpaired bool
+	Dates    []string
+	Rows     []pointRow
+	Key      template.HTML
 }
 
 type pointRow struct {
@@ -318,7 +322,7 @@ func (b *builder) series(s *series.Series) *seriesPage {
 	for i, segment := range s.Segments {
 		view := segmentView{
 			Class: chart.Class(i), Key: chart.Legend(i), Anchor: b.revision(segment.Anchor), Because: sentence(segment.Because),
-			Machine: segment.Machine, Workload: segment.Workload,
+			Machine: segment.Machine, Workload: segment.Workload, Unpaired: segment.Unpaired,
 		}
 		stretch := chart.Stretch{Label: segment.Because}
 		for j := range segment.Points {
@@ -336,6 +340,16 @@ func (b *builder) series(s *series.Series) *seriesPage {
 					report.ShortRevision(segment.Anchor)),
 			})
 			out.Newest, out.When, out.Ratio = row.Revision, day(p.At), row.Ratio
+		}
+		if segment.Unpaired {
+			for _, d := range watch.Dates(&segment) {
+				view.Dates = append(view.Dates, fmt.Sprintf("%s at revision %s (of %s to %s)", times(series.Ratio(d.Shift)),
+					report.ShortRevision(segment.Points[d.At].Revision), report.ShortRevision(segment.Points[d.From].Revision),
+					report.ShortRevision(segment.Points[d.To].Revision)))
+				plot.Marks = append(plot.Marks, chart.Mark{
+					At: float64(segment.Points[d.At].Sequence) - 0.5, Label: "dated, " + times(series.Ratio(d.Shift)), Class: classes[suspected],
+				})
+			}
 		}
 		// The newest rows are first.
 		slices.Reverse(view.Rows)
@@ -376,12 +390,19 @@ func (b *builder) commit(revision string) template.URL {
 // Interval of an estimate, with its ratio. From a million degrees of freedom on Student's distribution is the normal one, and of many more
 // no quantile is computed.
 func Interval(e series.Estimate) (ratio, low, high float64) {
+	if e.DF <= 0 { // One value without an anchor has no error.
+		ratio = series.Ratio(e.LogRatio)
+		return ratio, ratio, ratio
+	}
 	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: min(e.DF, 1e6)}.Quantile((1+Confidence)/2) * e.SE
 	return series.Ratio(e.LogRatio), series.Ratio(e.LogRatio - half), series.Ratio(e.LogRatio + half)
 }
 
 func text(e series.Estimate) string {
 	ratio, low, high := Interval(e)
+	if e.DF <= 0 {
+		return times(ratio)
+	}
 	return quantity.Interval(ratio, &low, &high, quantity.Times)
 }
 
@@ -434,5 +455,19 @@ func tickOf(name string) string {
 	return report.ShortRevision(name)
 }
 
-func day(t time.Time) string    { return t.UTC().Format(time.DateOnly) }
-func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
+// unknown is shown for the time of an imported value without one.
+const unknown = "-"
+
+func day(t time.Time) string {
+	if t.Unix() == 0 {
+		return unknown
+	}
+	return t.UTC().Format(time.DateOnly)
+}
+
+func minute(t time.Time) string {
+	if t.Unix() == 0 {
+		return unknown
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}

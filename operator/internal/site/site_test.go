@@ -440,3 +440,24 @@ func TestSite_RepeatedRevisionIsMarked(t *testing.T) {
 		t.Error("the point of run 21 is not marked as measured again")
 	}
 }
+
+// Imported values are marked, a single value has no interval, and their changes are dated.
+func TestSite_UnpairedValuesAreMarked(t *testing.T) {
+	k := key("imported", "value")
+	s := nights(t, k, 40, func(r *series.Record) {
+		level := r.Ratio.LogRatio
+		*r = series.Record{
+			Kind: series.Unpaired, ID: r.ID, Analysis: 1, Schedule: "import", Sequence: r.Sequence, At: time.Unix(0, 0).UTC(), Head: r.Head,
+			Machine: "unknown", Workload: "imported", Ratio: series.Estimate{LogRatio: 3 + level, Blocks: 1},
+		}
+	})
+	page := render(t, []*series.Series{s}, change.Book{}, Options{})[fileOf(k.ID())]
+	for _, says := range []string{`>unpaired</span>`, "Dated: the level changed by 1.05", "at revision abc00014", "<td>1x</td>"} {
+		if !strings.Contains(page, says) {
+			t.Errorf("the page lacks %q", says)
+		}
+	}
+	if strings.Contains(page, "1970-01-01") || strings.Contains(page, "NaN") {
+		t.Error("the page has a time or a number that is unknown")
+	}
+}

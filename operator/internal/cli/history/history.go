@@ -20,7 +20,6 @@ import (
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
-	"assay.dev/assay/operator/internal/history/detect"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
@@ -181,6 +180,8 @@ type segmentView struct {
 	Workload string      `json:"workload"`
 	Anchor   string      `json:"anchor"`
 	Points   []pointView `json:"points"`
+	// Unpaired marks imported values, which have no anchor. Anchor is then their first revision.
+	Unpaired bool `json:"unpaired,omitempty"`
 }
 
 type pointView struct {
@@ -226,7 +227,7 @@ type dateView struct {
 func viewSeries(s *series.Series, book change.Book) HistoryView {
 	out := HistoryView{Key: s.Key, Anchor: s.Anchor, Segments: []segmentView{}, Problems: s.Problems}
 	for _, segment := range s.Segments {
-		view := segmentView{segment.Because, segment.Machine, segment.Workload, segment.Anchor, nil}
+		view := segmentView{segment.Because, segment.Machine, segment.Workload, segment.Anchor, nil, segment.Unpaired}
 		for _, p := range segment.Points {
 			view.Points = append(view.Points, pointView{
 				ID: p.ID, Sequence: p.Sequence, At: p.At, Revision: p.Revision, Image: p.Image, Again: p.Again, Ratio: ViewEstimate(&p.Ratio),
@@ -256,12 +257,8 @@ func dates(s *series.Series) []dateView {
 	if segment == nil {
 		return nil
 	}
-	var observations []detect.Observation
-	for _, p := range segment.Points {
-		observations = append(observations, detect.Observation{Y: p.Ratio.LogRatio, SE: p.Ratio.SE, DF: p.Ratio.DF})
-	}
 	var out []dateView
-	for _, d := range watch.Default().Offline.Changes(observations) {
+	for _, d := range watch.Dates(segment) {
 		from, first, to := &segment.Points[d.From], &segment.Points[d.At], &segment.Points[d.To]
 		out = append(out, dateView{
 			from.Sequence, first.Sequence, to.Sequence, series.Ratio(d.Shift), first.Revision, [2]string{from.Revision, to.Revision},
@@ -302,7 +299,7 @@ func NewHistoryCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 	}
 	where.AddFlags(command, connection)
 	cli.AddOutput(command, &form, "table", "json", "yaml")
-	command.AddCommand(newRebuildCommand(), newRetainCommand())
+	command.AddCommand(newRebuildCommand(), newRetainCommand(), newImportCommand())
 	return command
 }
 
@@ -344,7 +341,7 @@ func printSeries(to io.Writer, views []HistoryView) error {
 		for _, segment := range h.Segments {
 			count += len(segment.Points)
 			last := segment.Points[len(segment.Points)-1]
-			newest, revision, ratio = last.At.Format(time.DateOnly), last.Revision, last.Ratio
+			newest, revision, ratio = when(last.At, time.DateOnly), last.Revision, last.Ratio
 		}
 		confirmed := 0
 		for _, c := range h.Changes {
@@ -371,7 +368,11 @@ func (h *HistoryView) print(to io.Writer) error {
 		changes[c.First] += fmt.Sprintf("%s: %s, %s, %s ", c.ID, c.State, quantity.Short(c.Ratio, quantity.Times), direction(c.Worse))
 	}
 	for _, segment := range h.Segments {
-		cli.PrintLine(out, "\nsegment, anchor %s: %s\n", segment.Anchor, segment.Because)
+		kind := "segment, anchor"
+		if segment.Unpaired {
+			kind = "unpaired values, over the first of revision"
+		}
+		cli.PrintLine(out, "\n%s %s: %s\n", kind, segment.Anchor, segment.Because)
 		table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 		fmt.Fprintln(table, "RUN\tAT\tREVISION\tOVER ANCHOR\tOVER PREDECESSOR\tBLOCKS\tCHANGE")
 		for _, p := range segment.Points {
@@ -383,7 +384,7 @@ func (h *HistoryView) print(to io.Writer) error {
 			if p.Again {
 				revision += " (again)"
 			}
-			cli.PrintLine(table, "%d\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Sequence, p.At.Format("2006-01-02 15:04"), revision, p.Ratio.Text(), step,
+			cli.PrintLine(table, "%d\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Sequence, when(p.At, "2006-01-02 15:04"), revision, p.Ratio.Text(), step,
 				p.Ratio.Blocks, changes[p.Sequence])
 		}
 		_ = table.Flush()
@@ -401,6 +402,14 @@ func (h *HistoryView) print(to io.Writer) error {
 	fmt.Fprintln(out)
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err
+}
+
+// when formats a time; that of an imported value may be unknown.
+func when(at time.Time, layout string) string {
+	if at.Unix() == 0 {
+		return "-"
+	}
+	return at.Format(layout)
 }
 
 // rebuilt and retained are the structured outputs of the commands that change a history.

@@ -175,6 +175,8 @@ func TestRun_RecordsOfAnAnalysis(t *testing.T) {
 					if keyed.Record.Head != "v2" || keyed.Record.Anchor != "v1" || !near(keyed.Record.Ratio, NextAnchor, Anchor) {
 						t.Errorf("bridge %+v", keyed.Record)
 					}
+				case series.Unpaired:
+					t.Errorf("a run has the unpaired value %+v", keyed.Record)
 				case series.Gap:
 					if !strings.Contains(keyed.Record.Reason, tc.reason) || keyed.Record.Ratio != (series.Estimate{}) {
 						t.Errorf("gap %+v, want one with reason %q", keyed.Record, tc.reason)

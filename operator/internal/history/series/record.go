@@ -2,6 +2,7 @@ package series
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -19,6 +20,8 @@ const (
 	// Gap is a due run without measurements, for example because its tag was deleted, its image could not be pulled, or its verdict was
 	// Invalid.
 	Gap Kind = "Gap"
+	// Unpaired is a value of another tool, measured without an anchor. Its ratio is the value itself.
+	Unpaired Kind = "Unpaired"
 )
 
 // Estimate is a log ratio with its precision.
@@ -94,7 +97,7 @@ const MostSequence = 999_999_999
 // Check returns an error if a record is invalid.
 func (r *Record) Check() error {
 	fail := func(format string, args ...any) error {
-		return fmt.Errorf("record %q: %s", r.ID, fmt.Sprintf(format, args...))
+		return fmt.Errorf("record %q: %w", r.ID, fmt.Errorf(format, args...))
 	}
 	switch {
 	case r.ID == "":
@@ -111,8 +114,13 @@ func (r *Record) Check() error {
 		return fail("reason is empty; a gap requires one")
 	case r.Kind == Gap:
 		return nil
+	case r.Kind == Unpaired:
+		if err := r.checkUnpaired(); err != nil {
+			return fail("%w", err)
+		}
+		return nil
 	case r.Kind != Measured && r.Kind != Bridge:
-		return fail("kind: found %q; allowed are %s, %s and %s", r.Kind, Measured, Bridge, Gap)
+		return fail("kind: found %q; allowed are %s, %s, %s and %s", r.Kind, Measured, Bridge, Gap, Unpaired)
 	case r.Head == "" || r.Anchor == "":
 		return fail("head is %q and anchor is %q; both are required", r.Head, r.Anchor)
 	case r.Kind == Bridge && r.Head == r.Anchor:
@@ -129,6 +137,27 @@ func (r *Record) Check() error {
 		}
 	}
 	return nil
+}
+
+// checkUnpaired checks the fields of a record without an anchor. A single value has no error.
+func (r *Record) checkUnpaired() error {
+	switch e := r.Ratio; {
+	case r.Head == "" || r.Machine == "" || r.Workload == "":
+		return fmt.Errorf("head is %q, machine is %q and workload is %q; all are required", r.Head, r.Machine, r.Workload)
+	case r.Anchor != "" || r.Predecessor != "" || r.Step != nil:
+		return errors.New("anchor, predecessor and step must be empty; an unpaired value has none")
+	case e.Blocks == 1 && (e.SE != 0 || e.DF != 0):
+		return fmt.Errorf("ratio: found se %g and df %g of one value; both must be 0", e.SE, e.DF)
+	case e.Blocks == 1 && !(math.Abs(e.LogRatio) <= mostLogRatio):
+		return fmt.Errorf("ratio.logRatio: found %g; a number from %g to %g is allowed", e.LogRatio, -mostLogRatio, mostLogRatio)
+	case e.Blocks == 1:
+		return nil
+	default:
+		if err := e.Check(); err != nil {
+			return fmt.Errorf("ratio.%w", err)
+		}
+		return nil
+	}
 }
 
 // BridgeID returns the identity of the bridge that a run measured beside its point. It sorts before the run's ID, because a point that is

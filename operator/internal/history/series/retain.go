@@ -56,7 +56,7 @@ func (p Retention) Retain(records []Record, now time.Time, rests map[string]bool
 	taken := map[span]bool{}
 	for _, r := range counted {
 		switch r.Kind {
-		case Bridge:
+		case Bridge, Unpaired: // The time of an imported value may be unknown.
 			keep[r.ID] = true
 		case Measured:
 			// Spans are aligned to the calendar instead of now, and the first record represents its span even if it has expired, so that

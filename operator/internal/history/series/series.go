@@ -32,6 +32,8 @@ type Segment struct {
 	// Anchor is the segment's first anchor, the reference of all its ratios.
 	Anchor string
 	Points []Point
+	// Unpaired marks values of another tool. Anchor is then the first revision, and ratios are over its value, without the error of that.
+	Unpaired bool
 	// Because is the reason why the segment started.
 	Because string
 }
@@ -144,9 +146,9 @@ type printed struct {
 // inherit retains the step of an earlier analysis of a run. A confirming run measures a revision again against other revisions than its
 // predecessor, and would remove the step of the revision that changed.
 func (p *printed) inherit(earlier *printed) {
-	p.fingerprint() // Of the record as it was written.
 	same := p.Kind == Measured && earlier.Kind == Measured && p.Head == earlier.Head && p.Image == earlier.Image && p.Workload == earlier.Workload
-	if same && p.Step == nil && p.Predecessor == "" {
+	if same && earlier.Step != nil && p.Step == nil && p.Predecessor == "" {
+		p.fingerprint() // Of the record as it was written.
 		p.Predecessor, p.Step = earlier.Predecessor, earlier.Step
 	}
 }
@@ -216,6 +218,8 @@ type builder struct {
 	last    *Record
 	// bridged is the sequence number of the run that measured the newest bridge.
 	bridged int64
+	// first is the logarithm of the first value of an unpaired segment.
+	first float64
 }
 
 // between identifies the records to which a bridge applies: those against its new anchor, on its machine, with its workload.
@@ -244,6 +248,7 @@ func (b *builder) add(r Record) {
 		b.bridges[between{r.Head, r.Machine, r.Workload}] = r
 		b.series.Anchor, b.bridged = r.Head, r.Sequence
 		return
+	case Unpaired:
 	case Measured:
 		if b.series.Anchor == "" || r.Sequence > b.bridged {
 			b.series.Anchor = r.Anchor
@@ -254,7 +259,14 @@ func (b *builder) add(r Record) {
 	}
 	ratio, why := b.place(&r)
 	if why != "" {
-		b.series.Segments = append(b.series.Segments, Segment{Machine: r.Machine, Workload: r.Workload, Anchor: r.Anchor, Because: why})
+		begun := Segment{Machine: r.Machine, Workload: r.Workload, Anchor: r.Anchor, Because: why}
+		if r.Kind == Unpaired {
+			begun.Unpaired, begun.Anchor, b.first = true, r.Head, ratio.LogRatio
+		}
+		b.series.Segments = append(b.series.Segments, begun)
+	}
+	if r.Kind == Unpaired {
+		ratio.LogRatio -= b.first
 	}
 	segment := b.series.Current()
 	point := Point{
@@ -283,7 +295,9 @@ func (b *builder) place(r *Record) (Estimate, string) {
 		return r.Ratio, fmt.Sprintf("another machine: %s instead of %s", r.Machine, segment.Machine)
 	case r.Workload != segment.Workload:
 		return r.Ratio, fmt.Sprintf("another workload: %s instead of %s", r.Workload, segment.Workload)
-	case r.Anchor == segment.Anchor:
+	case segment.Unpaired != (r.Kind == Unpaired):
+		return r.Ratio, "values without an anchor begin or end"
+	case r.Kind == Unpaired, r.Anchor == segment.Anchor:
 		return r.Ratio, ""
 	}
 	chained, ok := b.chain(r.Ratio, r.Anchor, segment)

@@ -47,6 +47,16 @@ func (p Policy) Unpaired(points []detect.Observation, from int) detect.Suspicion
 	return detect.Suspicion{Raised: true, From: last.From, First: last.At, To: last.To, Shift: last.Shift}
 }
 
+// Dates returns the changes that the offline detector finds in a segment.
+func Dates(segment *series.Segment) []detect.Dated {
+	var observations []detect.Observation
+	for i := range segment.Points {
+		ratio := &segment.Points[i].Ratio
+		observations = append(observations, detect.Observation{Y: ratio.LogRatio, SE: ratio.SE, DF: ratio.DF})
+	}
+	return Default().Offline.Changes(observations)
+}
+
 // ConfirmingBlocks is the number of blocks of a confirming run.
 const ConfirmingBlocks = 20
 
@@ -62,7 +72,7 @@ type view struct {
 // the series.
 func viewOf(s *series.Series, changes []*change.Change) view {
 	segment := s.Current()
-	if segment == nil {
+	if segment == nil || segment.Unpaired { // No run can confirm a suspicion there.
 		return view{}
 	}
 	begin, after := int64(math.MinInt64), int64(math.MinInt64)
