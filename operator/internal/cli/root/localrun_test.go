@@ -58,7 +58,7 @@ func runTests(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(simulated)
-	for _, name := range []string{"assay-runner", "server"} {
+	for _, name := range []string{"assay", "assay-runner", "server"} {
 		script := fmt.Sprintf("#!/bin/sh\n%s=%s exec '%s' \"$@\"\n", programName, name, self)
 		if err := os.WriteFile(filepath.Join(simulated, name), []byte(script), 0o755); err != nil {
 			panic(err)
