@@ -3,9 +3,7 @@
 package github
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,52 +18,6 @@ import (
 var ErrForbidden = errors.New("the token has no write access; give the job the permissions pull-requests: write and checks: write; what " +
 	"a fork's " +
 	"pull request starts never has them")
-
-// Place is where a job of GitHub Actions publishes to.
-type Place struct {
-	// API is the address of the REST API.
-	API               string
-	Owner, Repository string
-	// Commit is the one that the check is of: of a pull request its head, which is no commit that the job checked out.
-	Commit string
-	// PullRequest is 0 for a job that none started.
-	PullRequest int
-}
-
-// FromEnvironment reads the place from the variables that GitHub gives to every job:
-// https://docs.github.com/actions/reference/workflows-and-actions/variables
-func FromEnvironment(getenv func(string) string, readFile func(string) ([]byte, error)) (*Place, error) {
-	owner, repository, ok := strings.Cut(getenv("GITHUB_REPOSITORY"), "/")
-	if !ok || owner == "" || repository == "" || strings.Contains(repository, "/") {
-		return nil, fmt.Errorf("invalid GITHUB_REPOSITORY %q: it is OWNER/NAME in every job of GitHub Actions; elsewhere leave out --publish",
-			getenv("GITHUB_REPOSITORY"))
-	}
-	out := &Place{
-		API: cmp.Or(getenv("GITHUB_API_URL"), "https://api.github.com"), Owner: owner, Repository: repository, Commit: getenv("GITHUB_SHA"),
-	}
-	if path := getenv("GITHUB_EVENT_PATH"); path != "" {
-		raw, err := readFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("GITHUB_EVENT_PATH: %w", err)
-		}
-		var event struct {
-			PullRequest *struct {
-				Number int
-				Head   struct{ SHA string }
-			} `json:"pull_request"`
-		}
-		if err := json.Unmarshal(raw, &event); err != nil {
-			return nil, fmt.Errorf("GITHUB_EVENT_PATH %s: %w", path, err)
-		}
-		if event.PullRequest != nil {
-			out.PullRequest, out.Commit = event.PullRequest.Number, cmp.Or(event.PullRequest.Head.SHA, out.Commit)
-		}
-	}
-	if out.Commit == "" {
-		return nil, errors.New("GITHUB_SHA is empty: it is the commit of every job of GitHub Actions")
-	}
-	return out, nil
-}
 
 // Client publishes to one place.
 type Client struct {

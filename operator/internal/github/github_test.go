@@ -337,27 +337,30 @@ func TestToken_ReadOnlyIsRecognized(t *testing.T) {
 }
 
 func TestPlace_IsReadFromTheEnvironment(t *testing.T) {
-	base := map[string]string{"GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "merge", "GITHUB_API_URL": "https://ghe.example/api/v3"}
+	base := map[string]string{"GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "merge", "GITHUB_API_URL": "https://ghe.example/api/v3",
+		"GITHUB_EVENT_NAME": "push", "GITHUB_EVENT_PATH": "event.json"}
+	pull := map[string]string{"GITHUB_EVENT_NAME": "pull_request"}
+	const event = `{"pull_request": {"number": 7, "head": {"sha": "head"}}}`
 	for name, tc := range map[string]struct {
 		change map[string]string
 		event  string
 		want   Place
 		says   string
 	}{
-		"a push":                   {nil, `{"ref": "refs/heads/main"}`, Place{"https://ghe.example/api/v3", "o", "r", "merge", 0}, ""},
-		"a pull request":           {nil, `{"pull_request": {"number": 7, "head": {"sha": "head"}}}`, Place{"https://ghe.example/api/v3", "o", "r", "head", 7}, ""},
-		"no event":                 {map[string]string{"GITHUB_API_URL": ""}, "", Place{"https://api.github.com", "o", "r", "merge", 0}, ""},
-		"outside of GitHub":        {map[string]string{"GITHUB_REPOSITORY": ""}, "", Place{}, `invalid GITHUB_REPOSITORY ""`},
-		"a path of three":          {map[string]string{"GITHUB_REPOSITORY": "a/b/c"}, "", Place{}, `invalid GITHUB_REPOSITORY "a/b/c"`},
-		"no commit":                {map[string]string{"GITHUB_SHA": ""}, "", Place{}, "GITHUB_SHA is empty"},
-		"an event that is no JSON": {nil, `{`, Place{}, "GITHUB_EVENT_PATH"},
+		"a push":                    {nil, `{"ref": "refs/heads/main"}`, Place{"https://ghe.example/api/v3", "o", "r", "merge", 0}, ""},
+		"a pull request":            {pull, event, Place{"https://ghe.example/api/v3", "o", "r", "head", 7}, ""},
+		"no address of the API":     {map[string]string{"GITHUB_API_URL": ""}, "", Place{"https://api.github.com", "o", "r", "merge", 0}, ""},
+		"outside of GitHub":         {map[string]string{"GITHUB_REPOSITORY": ""}, "", Place{}, `invalid GITHUB_REPOSITORY ""`},
+		"a path of three":           {map[string]string{"GITHUB_REPOSITORY": "a/b/c"}, "", Place{}, `invalid GITHUB_REPOSITORY "a/b/c"`},
+		"no commit":                 {map[string]string{"GITHUB_SHA": ""}, "", Place{}, "GITHUB_SHA is empty"},
+		"an event that is no JSON":  {pull, `{`, Place{}, "GITHUB_EVENT_PATH"},
+		"no file of the event":      {map[string]string{"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": ""}, "", Place{}, "is empty"},
+		"a pull request without it": {pull, `{}`, Place{}, "has no pull request"},
+		"a head that is missing":    {pull, `{"pull_request": {"number": 7}}`, Place{}, "has no pull request with a number and a head"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment := maps.Clone(base)
 			maps.Copy(environment, tc.change)
-			if tc.event != "" {
-				environment["GITHUB_EVENT_PATH"] = "event.json"
-			}
 			got, err := FromEnvironment(func(name string) string { return environment[name] },
 				func(string) ([]byte, error) { return []byte(tc.event), nil })
 			if tc.says != "" {
@@ -373,5 +376,20 @@ func TestPlace_IsReadFromTheEnvironment(t *testing.T) {
 	}
 	if _, err := New(&Place{API: "https://api.github.com"}, ""); err == nil || !strings.Contains(err.Error(), "GITHUB_TOKEN is empty") {
 		t.Errorf("without a token: %v", err)
+	}
+}
+
+// The commit of such an event is that of the default branch, or of the base.
+func TestPlace_EventsThatNameNoMeasuredCommitAreRefused(t *testing.T) {
+	for _, event := range []string{"issue_comment", "issues", "pull_request_target", "workflow_run", "discussion_comment", "check_suite",
+		"status", "an event of next year", ""} {
+		got, err := FromEnvironment(func(name string) string {
+			return map[string]string{"GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "main", "GITHUB_EVENT_NAME": event, "GITHUB_EVENT_PATH": "e"}[name]
+		}, func(string) ([]byte, error) {
+			return []byte(`{"issue": {"number": 7, "pull_request": {}}, "pull_request": {"number": 7, "head": {"sha": "head"}}}`), nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "invalid GITHUB_EVENT_NAME") {
+			t.Errorf("a job of %q publishes to %+v: %v", event, got, err)
+		}
 	}
 }
