@@ -2,10 +2,12 @@ package root
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -95,6 +97,85 @@ func newForge(t *testing.T) *forge {
 	return f
 }
 
+// Every input is one word of a command, also with spaces in it.
+func TestAction_InputsAreQuoted(t *testing.T) {
+	unquoted := regexp.MustCompile(`"[^"]*"|\$\{[A-Z_]+:\+"[^"]*"\}`)
+	for _, step := range readAction(t).Runs.Steps {
+		if rest := unquoted.ReplaceAllString(step.Run, ""); strings.Contains(rest, "$") {
+			t.Errorf("step %q has a variable outside of quotes: %s", step.Name, rest)
+		}
+	}
+}
+
+// runStep runs a step as GitHub does, with the inputs of a job, and returns its exit code.
+func runStep(t *testing.T, run string, environment map[string]string) (code int, printed string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", run)
+	command.Env = []string{"PATH=" + simulated + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	for name, value := range environment {
+		command.Env = append(command.Env, name+"="+value)
+	}
+	out, err := command.CombinedOutput()
+	if exit, ended := errors.AsType[*exec.ExitError](err); ended {
+		return exit.ExitCode(), string(out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 0, string(out)
+}
+
+// actionInputs are the values of inputs by their names, over the defaults.
+func actionInputs(t *testing.T, given map[string]string) *strings.Replacer {
+	t.Helper()
+	values := map[string]string{"${{ inputs.local != 'true' }}": "false"}
+	for name, input := range readAction(t).Inputs {
+		values["${{ inputs."+name+" }}"] = input.Default
+	}
+	for name, value := range given {
+		if input := "${{ inputs." + name + " }}"; name != "runner.temp" {
+			values[input] = value
+		}
+	}
+	values["${{ runner.temp }}"] = given["runner.temp"]
+	var pairs []string
+	for expression, value := range values {
+		pairs = append(pairs, expression, value)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// Words of an input that would be flags, or commands of the shell, are a part of one value.
+func TestAction_WordsOfAnInputAreNoFlags(t *testing.T) {
+	folder := t.TempDir()
+	for input, value := range map[string]string{
+		"wait": "1h --allow-inconclusive", "local": "true --allow-inconclusive", "allow-inconclusive": "false; touch pwned",
+		"run": "none.yaml --save=pwned", "bin-dir": "/ --allow-inconclusive $(touch pwned)", "namespace": "a --allow-inconclusive",
+	} {
+		given := map[string]string{"run": "none.yaml", "runner.temp": folder}
+		given[input] = value
+		inputs := actionInputs(t, given)
+		for _, step := range readAction(t).Runs.Steps {
+			if step.ID != "gate" {
+				continue
+			}
+			environment := map[string]string{"GITHUB_OUTPUT": filepath.Join(folder, "outputs")}
+			for name, value := range step.Env {
+				environment[name] = inputs.Replace(value)
+			}
+			// The program prints its arguments.
+			code, printed := runStep(t, "cd '"+folder+"'\nassay() { printf '<%s>\n' \"$@\"; }\n"+step.Run, environment)
+			if code != 0 || strings.Contains(printed, "<--allow-inconclusive>") || strings.Contains(printed, "<--save=pwned>") ||
+				!strings.Contains(printed, value+">") {
+				t.Errorf("%s=%q: exit code %d\n%s", input, value, code, printed)
+			}
+			if _, err := os.Stat(filepath.Join(folder, "pwned")); err == nil {
+				t.Errorf("%s=%q was executed", input, value)
+			}
+		}
+	}
+}
+
 // TestAction_GatesAndPublishes runs the steps of the action, but for the one that installs, as a job would.
 func TestAction_GatesAndPublishes(t *testing.T) {
 	longForm(t, "")
@@ -103,45 +184,27 @@ func TestAction_GatesAndPublishes(t *testing.T) {
 	if err := os.WriteFile(event, []byte(`{"pull_request": {"number": 7, "head": {"sha": "head"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	job := map[string]string{
-		"GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "merge", "GITHUB_API_URL": forge.URL, "GITHUB_EVENT_PATH": event,
-		"GITHUB_STEP_SUMMARY": summary, "GITHUB_OUTPUT": outputs,
-	}
-	for name, value := range job {
-		t.Setenv(name, value)
-	}
 	file := filepath.Join(folder, "run.yaml")
-	runs := 0
-	steps := func(content string, allowed ...string) (codes []int, printed string) {
+	steps := func(content string) (codes []int, printed string) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		runs++
+		inputs := actionInputs(t, map[string]string{"run": file, "bin-dir": simulated, "token": "ghs_secret", "runner.temp": folder})
 		for _, step := range readAction(t).Runs.Steps {
 			if step.Name == "Install assay" {
 				continue
 			}
-			expressions := strings.NewReplacer("${{ inputs.run }}", file, "${{ inputs.token }}", "ghs_secret", "${{ runner.temp }}", folder,
-				"${{ inputs.arguments }}", fmt.Sprintf("--local --bin-dir %s --pin=false --out %s/%d %s", simulated, folder, runs,
-					strings.Join(allowed, " ")))
-			environment := map[string]string{}
-			for name, value := range step.Env {
-				environment[name] = expressions.Replace(value)
-				if name == "GITHUB_TOKEN" {
-					t.Setenv(name, environment[name])
-				}
+			environment := map[string]string{
+				"GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "merge", "GITHUB_API_URL": forge.URL, "GITHUB_EVENT_NAME": "pull_request",
+				"GITHUB_EVENT_PATH": event, "GITHUB_STEP_SUMMARY": summary, "GITHUB_OUTPUT": outputs,
 			}
-			for line := range strings.Lines(step.Run) {
-				command := os.Expand(strings.ReplaceAll(strings.TrimSpace(line), `"`, ""), func(name string) string { return environment[name] })
-				args, isAssay := strings.CutPrefix(command, "assay ")
-				if !isAssay {
-					continue
-				}
-				stdout, _, err := assay(t, strings.Fields(args)...)
-				if err != nil && step.ID == "publish" {
-					t.Fatalf("%s: %v", command, err)
-				}
-				codes, printed = append(codes, cli.ExitCode(err)), printed+stdout
+			for name, value := range step.Env {
+				environment[name] = inputs.Replace(value)
+			}
+			code, out := runStep(t, "cd '"+t.TempDir()+"'\n"+step.Run, environment)
+			codes, printed = append(codes, code), printed+out
+			if code != 0 && step.ID == "publish" {
+				t.Fatalf("%s: %s", step.Name, out)
 			}
 		}
 		return codes, printed
@@ -188,6 +251,7 @@ func TestPublish_RequiresJobAndToken(t *testing.T) {
 	for _, name := range []string{"GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_EVENT_PATH", "GITHUB_SHA"} {
 		t.Setenv(name, "")
 	}
+	t.Setenv("GITHUB_EVENT_NAME", "push")
 	if _, _, err := assay(t, "report", folder, "--publish"); err == nil || !strings.Contains(err.Error(), "GITHUB_REPOSITORY") ||
 		cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("outside of a job: %v", err)
