@@ -18,7 +18,11 @@ import (
 )
 
 // Repository is a git repository, by any folder of its checkout.
-type Repository struct{ Folder string }
+type Repository struct {
+	Folder string
+	// options stand before the command of git. With options, git reads no configuration but theirs and the repository's.
+	options []string
+}
 
 // Commit is one step of a history.
 type Commit struct {
@@ -130,8 +134,12 @@ func (r Repository) Remove(ctx context.Context, folder string) error {
 
 // git runs git and returns its output.
 func (r Repository) git(ctx context.Context, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, "git", append([]string{"-C", r.Folder}, args...)...)
+	command := exec.CommandContext(ctx, "git", slices.Concat([]string{"-C", r.Folder}, r.options, args)...)
 	command.Env = append(environment(), "LC_ALL=C")
+	if r.options != nil {
+		command.Env = append(command.Env, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
+			"GIT_ASKPASS=/bin/false")
+	}
 	var out, problem bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problem
 	if err := command.Run(); err != nil {

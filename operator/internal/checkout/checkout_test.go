@@ -28,7 +28,7 @@ func repository(t *testing.T, steps ...string) Repository {
 			t.Fatalf("%s: %v\n%s", step, err, out)
 		}
 	}
-	return Repository{folder}
+	return Repository{Folder: folder}
 }
 
 const commits = `for i in 1 2 3 4; do echo $i > n; git add n; git commit --quiet -m "step $i"; git tag v$i; done`
@@ -65,7 +65,7 @@ git checkout --quiet main; git merge --quiet --no-ff -m "merge side" side; git t
 			}
 		})
 	}
-	_, err := (Repository{t.TempDir()}).Between(t.Context(), "a", "b")
+	_, err := (Repository{Folder: t.TempDir()}).Between(t.Context(), "a", "b")
 	if err == nil || !strings.Contains(err.Error(), "not a git repository") {
 		t.Errorf("in a missing folder: %v", err)
 	}

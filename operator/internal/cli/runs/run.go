@@ -263,13 +263,15 @@ type RunFile struct {
 	Run      *assayv1alpha1.BenchmarkRun
 	Template *assayv1alpha1.BenchmarkTemplateSpec
 	file     string
+	// UID identifies the run; "" for a new one.
+	UID string
 	// Explain adds the position in the file to validation errors.
 	Explain func(error) error
 }
 
 // Freeze validates the run. Its errors are usage errors.
 func (a *RunFile) Freeze() (*experiment.Experiment, error) {
-	identity := record.Run{Namespace: "local", Name: a.Run.Name, UID: uuid.NewString()}
+	identity := record.Run{Namespace: "local", Name: a.Run.Name, UID: cmp.Or(a.UID, uuid.NewString())}
 	frozen, err := experiment.Freeze(identity, a.Run.Spec, *a.Template)
 	if err != nil {
 		return nil, cli.UsageError(a.Explain(err))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,6 +25,9 @@ import (
 type Executor struct {
 	// Runner is the path of assay-runner.
 	Runner string
+	// Within are the words of a command that executes another one in a sandbox, before those of the runner; empty for none. The ledger and
+	// its keeper are outside of it.
+	Within []string
 	// Folder is the root of the run's ledger.
 	Folder string
 	// Name distinguishes the attempts of this execution from those of another one in the same ledger.
@@ -82,8 +86,9 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 		return err
 	}
 	defer mine.Close()
-	command := exec.CommandContext(ctx, e.Runner, "block", "--wave", wave, "--block", block.ID, "--keeper", "fd:3",
+	argv := append(slices.Clone(e.Within), e.Runner, "block", "--wave", wave, "--block", block.ID, "--keeper", "fd:3",
 		"--finish-seconds", "0") // Who interrupts a run on this machine waits for it.
+	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	command.Stdout, command.Stderr, command.ExtraFiles = e.Log, e.Log, []*os.File{runners}
 	// The runner ends its trials when it gets a signal. A signal to this process's group (of a terminal, timeout, a cancelled CI job) must
 	// not reach trials, because a trial killed from outside of the runner counts as failed.
