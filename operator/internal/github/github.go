@@ -46,6 +46,10 @@ func New(place *Place, token string) (*Client, error) {
 
 // Comment puts a text, which begins with its marker, into the comment of that marker, or into a new one.
 func (c *Client) Comment(ctx context.Context, marker, text string) error {
+	return c.comment(ctx, marker, text, func(string) bool { return false })
+}
+
+func (c *Client) comment(ctx context.Context, marker, text string, keep func(old string) bool) error {
 	login := ""
 	if !c.bot {
 		user, _, err := c.rest.Users.Get(ctx, "")
@@ -64,7 +68,7 @@ func (c *Client) Comment(ctx context.Context, marker, text string) error {
 		if !ours || !strings.HasPrefix(comment.GetBody(), marker) {
 			continue
 		}
-		if comment.GetBody() == text {
+		if comment.GetBody() == text || keep(comment.GetBody()) {
 			return nil
 		}
 		_, _, err := c.rest.Issues.EditComment(ctx, c.place.Owner, c.place.Repository, comment.GetID(), &api.IssueComment{Body: &text})

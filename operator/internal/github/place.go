@@ -76,7 +76,9 @@ func FromEnvironment(getenv func(string) string, readFile func(string) ([]byte, 
 	return out, nil
 }
 
-func apiOf(getenv func(string) string) string { return cmp.Or(getenv("GITHUB_API_URL"), "https://api.github.com") }
+func apiOf(getenv func(string) string) string {
+	return cmp.Or(getenv("GITHUB_API_URL"), "https://api.github.com")
+}
 
 // repositoryOf splits OWNER/NAME.
 func repositoryOf(text string) (owner, repository string, err error) {

@@ -22,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/history"
 	"assay.dev/assay/operator/internal/cli/ledgers"
 	"assay.dev/assay/operator/internal/cli/platform"
+	"assay.dev/assay/operator/internal/cli/pullrequest"
 	"assay.dev/assay/operator/internal/cli/results"
 	"assay.dev/assay/operator/internal/cli/runs"
 	"assay.dev/assay/operator/internal/cli/suite"
@@ -135,7 +136,8 @@ func New() *cobra.Command {
 		runs.NewWatchCommand(flags), runs.NewLogsCommand(flags), runs.NewCancelCommand(flags), runs.NewRecordCommand(flags))
 	add(answers, results.NewReportCommand(flags), results.NewResultsCommand(flags), results.NewCompareCommand(flags),
 		results.NewGateCommand(flags), ledgers.NewAnalyzeCommand(),
-		history.NewHistoryCommand(flags), history.NewChangesCommand(flags), history.NewSiteCommand(flags), bisect.NewBisectCommand(flags))
+		history.NewHistoryCommand(flags), history.NewChangesCommand(flags), history.NewSiteCommand(flags), bisect.NewBisectCommand(flags),
+		pullrequest.NewPullRequestCommand())
 	add(installation, platform.NewPreflightCommand(flags), platform.NewDoctorCommand(flags), platform.NewRetireCommand(flags),
 		ledgers.NewLedgerCommand(), newVersionCommand())
 	root.AddCommand(newOptionsCommand(), newReferenceCommand(), ledgers.NewKeepCommand())
