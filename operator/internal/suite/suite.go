@@ -213,5 +213,5 @@ func (s *Suite) sweep(spec *assayv1alpha1.BenchmarkRunSpec) {
 // gateConfidence is a confidence as the API writes it: five digits, rounded up as far as they reach.
 func gateConfidence(level float64) string {
 	const finest = 0.00001
-	return strings.TrimRight(fmt.Sprintf("%.5f", 1-max(finest, float64(int(level/finest))*finest)), "0")
+	return strings.TrimRight(quantity.Decimals(1-max(finest, float64(int(level/finest))*finest), 5), "0")
 }
