@@ -36,7 +36,8 @@ func UnpairedKinds() []Unpaired {
 		{Name: "spikes", Build: 0.01, Row: 0.01, Spike: 0.03, SpikeSize: 0.3, SpikeLength: 1, Description: "and one build in 33 is 30 % slower"},
 		{Name: "bursts", Build: 0.01, Row: 0.01, Spike: 0.015, SpikeSize: 0.2, SpikeLength: 4,
 			Description: "and a disturbance of 20 % lasts for up to four builds"},
-		{Name: "layouts", Build: 0.01, Row: 0.01, Second: 0.3, SecondSize: 0.05, Description: "and three builds in ten are 5 % slower by their layout"},
+		{Name: "layouts", Build: 0.01, Row: 0.01, Second: 0.3, SecondSize: 0.05,
+			Description: "and three builds in ten are 5 % slower by their layout"},
 		{Name: "uneven", Build: 0.01, Row: 0.02, Uneven: 1, Description: "and the noise of builds differs by a factor of e"},
 		{Name: "wander", Build: 0.01, Row: 0.01, Wander: 0.02, Description: "and the machine's speed wanders, 2 %"},
 	}

@@ -163,7 +163,8 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 		if alert.Improvement {
 			kind, what = corev1.EventTypeNormal, "improvement"
 		}
-		text := report.Published(report.Visible(fmt.Sprintf("%s confirmed, change %s of series %s: %s", what, alert.Change, s.Spec.Series, alert.Why)))
+		text := fmt.Sprintf("%s confirmed, change %s of series %s: %s", what, alert.Change, s.Spec.Series, alert.Why)
+		text = report.Published(report.Visible(text))
 		event := apply.ChangeEvent{Name: alert.Change, Type: kind, Reason: "ChangeConfirmed", Message: text}
 		if err := r.Applier.ChangeEvent(ctx, s, event, r.History.Clock.Now()); err != nil {
 			return writeError(err)

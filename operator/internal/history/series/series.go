@@ -146,7 +146,8 @@ type printed struct {
 // inherit retains the step of an earlier analysis of a run. A confirming run measures a revision again against other revisions than its
 // predecessor, and would remove the step of the revision that changed.
 func (p *printed) inherit(earlier *printed) {
-	same := p.Kind == Measured && earlier.Kind == Measured && p.Head == earlier.Head && p.Image == earlier.Image && p.Workload == earlier.Workload
+	same := p.Kind == Measured && earlier.Kind == Measured && p.Head == earlier.Head && p.Image == earlier.Image &&
+		p.Workload == earlier.Workload
 	if same && earlier.Step != nil && p.Step == nil && p.Predecessor == "" {
 		p.fingerprint() // Of the record as it was written.
 		p.Predecessor, p.Step = earlier.Predecessor, earlier.Step
