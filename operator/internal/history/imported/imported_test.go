@@ -33,7 +33,8 @@ func TestRead_EveryFormat(t *testing.T) {
 			[]Value{{"Go Sort", "r1", at, 12.5}}},
 		"asv": {"asv", fmt.Sprintf(`{"commit_hash": "r1", "date": %d, "result_columns": ["result", "params"], "results": {
 			"time_sort": [[1, null, 3, 4], [["10", "20"], ["'a'", "'b'"]]], "time_one": [[5], []], "broken": [null]}}`, at.UnixMilli()), Columns{},
-			[]Value{{"time_one", "r1", at, 5}, {"time_sort(10, 'a')", "r1", at, 1}, {"time_sort(20, 'a')", "r1", at, 3}, {"time_sort(20, 'b')", "r1", at, 4}}},
+			[]Value{{"time_one", "r1", at, 5}, {"time_sort(10, 'a')", "r1", at, 1}, {"time_sort(20, 'a')", "r1", at, 3},
+				{"time_sort(20, 'b')", "r1", at, 4}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Read(tc.format, []byte(tc.raw), tc.columns)
