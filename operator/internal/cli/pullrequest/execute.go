@@ -83,6 +83,10 @@ func execute(ctx context.Context, made *ondemand.Decision, options executeOption
 		return err
 	}
 	defer func() { err = errors.Join(err, removeAll(work)) }()
+	// The sandbox has folders at their own paths.
+	if work, err = filepath.Abs(work); err != nil {
+		return err
+	}
 	address := options.repository
 	if address == "" {
 		server := os.Getenv("GITHUB_SERVER_URL")
