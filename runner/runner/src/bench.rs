@@ -45,6 +45,7 @@ fn measure(folder: &Path, trials: usize) -> Result<Vec<Duration>, Stop> {
         executor: Some("bench".to_owned()),
         lease_file: None,
         scratch: ScratchArgs::default(),
+        steps: None,
     })
 }
 

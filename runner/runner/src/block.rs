@@ -36,6 +36,7 @@ use crate::requirements;
 use crate::roles::{self, Seat, Service};
 use crate::room::{Room, Rooms};
 use crate::scratch::{Scratch, ScratchArgs};
+use crate::steps::{Fault, Kind, Steps};
 use crate::stop::Stop;
 use crate::usage::{self, Usage};
 use crate::verdict::{self, Terms, Verdict};
@@ -75,6 +76,9 @@ pub(crate) struct BlockArgs {
     /// File with the lease in force as JSON, {"node": …, "token": …}; recorded instead of the wave's.
     #[arg(long, value_name = "FILE")]
     pub(crate) lease_file: Option<PathBuf>,
+    /// File with the steps around trials, or fd:NUMBER for an inherited descriptor.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) steps: Option<String>,
     #[command(flatten)]
     pub(crate) scratch: ScratchArgs,
 }
@@ -83,6 +87,7 @@ pub(crate) struct BlockArgs {
 pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     args.executor.as_deref().map_or(Ok(()), check_executor)?;
     let plan = Plan::read(&args.wave, &args.block, args.lease_file.as_deref()).map_err(Stop::Input)?;
+    let steps = Steps::read(args.steps.as_deref()).map_err(Stop::Input)?;
     privacy::hide().map_err(Stop::Runner)?;
     let scratch = Scratch::confine(&args.scratch).map_err(Stop::Runner)?;
     let launcher =
@@ -107,6 +112,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     usage::release_free_memory();
 
     let mut block = Block::prepare(&plan, &executor, args.alone, record, launcher);
+    block.steps = steps;
     if let Some(unmet) = &block.unmet {
         log(format_args!("{} runs no trial: {unmet}", plan.block));
     }
@@ -150,6 +156,7 @@ struct Block<'a> {
     images: Images,
     programs: Programs,
     caller: Caller,
+    steps: Steps,
     /// Earlier counter readings, oldest first.
     history: VecDeque<Counters>,
     record: Record,
@@ -211,6 +218,7 @@ impl<'a> Block<'a> {
             images: Images::read(&plan.images),
             programs: Programs::default(),
             caller,
+            steps: Steps::default(),
             cgroups,
             host,
             record,
@@ -261,32 +269,54 @@ impl<'a> Block<'a> {
         };
         let staged = staged.map(|staged| Staged { program: place.program(staged.program), ..staged });
         let ended_before = self.record.ended_before(&trial.id).map(str::to_owned);
+        let inherited: Vec<Vec<u8>> = self.caller.besides(&env).collect();
+        // Before its start is announced: a trial that was not prepared never ran.
+        let (prepared_at, mut aside) = (Instant::now(), Duration::ZERO);
+        let mut broken = None;
+        if staged.is_ok() && ended_before.is_none() {
+            match self.steps.around(Kind::Prepare, &self.launcher, (command, &trial.id), (&env, &inherited)) {
+                Err(Fault::Broken(reason)) => broken = Some(reason),
+                done => done?,
+            }
+            aside += prepared_at.elapsed();
+        }
+        let staged = broken.as_ref().map_or(staged, |reason| Err(How::NotStarted(reason.clone())));
         let mut attempt = self.attempt(trial, command, staged.as_ref().ok(), layout::padding(&env));
         if staged.is_ok() && ended_before.is_none() {
             attempt.noise.before = before.clone();
-            let asked = Instant::now();
             self.record.start(&attempt, &self.launcher.signals)?;
-            if asked.elapsed() > STALE {
+            if prepared_at.elapsed() > STALE {
                 self.moment = Moment::new(probe::short());
                 before = self.moment.window(self.canary(trial));
             }
         }
-        let inherited: Vec<Vec<u8>> = self.caller.besides(&env).collect();
         let events_before = Events::read(&self.cgroups);
         let allowed_before = CpuSet::allowed();
         let counters_before = self.counters(allowed_before.as_ref());
         let ended = match (&staged, &ended_before) {
-            (Ok(staged), None) => self.launcher.run(&Launch {
-                program: &staged.program,
-                argv: &staged.argv,
-                env: &env,
-                inherited: &inherited,
-                stdout_is_result: self.plan.output.is_stdout(),
-                folder: place.folder(),
-                timeout: self.plan.timeout,
-                cpus: staged.seats.last().and_then(|seat| seat.cpus.as_ref()),
-                services: &staged.services,
-            })?,
+            (Ok(staged), None) => self
+                .launcher
+                .run(&Launch {
+                    finishes: false,
+                    program: &staged.program,
+                    argv: &staged.argv,
+                    env: &env,
+                    inherited: &inherited,
+                    stdout_is_result: self.plan.output.is_stdout(),
+                    folder: place.folder(),
+                    timeout: self.plan.timeout,
+                    cpus: staged.seats.last().and_then(|seat| seat.cpus.as_ref()),
+                    services: &staged.services,
+                })
+                .or_else(|stop| {
+                    // Without a record of its trial the block ends; what was prepared is undone.
+                    if let Err(Fault::Broken(reason)) =
+                        self.steps.around(Kind::Conclude, &self.launcher, (command, &trial.id), (&env, &inherited))
+                    {
+                        log(format_args!("warning: {reason}"));
+                    }
+                    Err(stop)
+                })?,
             (_, Some(reason)) => Ended::never_ran(How::NotStarted(reason.clone())),
             (Err(how), None) => Ended::never_ran(how.clone()),
         };
@@ -302,6 +332,12 @@ impl<'a> Block<'a> {
         let resources = ended.usage.as_ref().map_or_else(Resources::default, Usage::resources);
         let resident = ended.usage.as_ref().map(|usage| usage.resident() + roles::memory(&ended.services));
         let after = self.probe_after(trial, &ended, resident);
+        let mut concluded = Ok(());
+        if staged.is_ok() && ended_before.is_none() {
+            let begun = Instant::now();
+            concluded = self.steps.around(Kind::Conclude, &self.launcher, (command, &trial.id), (&env, &inherited));
+            aside += begun.elapsed();
+        }
 
         let cause = kernel::cause(&events, self.cgroups.memory_limit());
         let mut verdict = verdict::judge(
@@ -357,9 +393,10 @@ impl<'a> Block<'a> {
             self.rooms.leave(room, &trial.id, &command.variant()).map_err(Stop::Runner)?;
         }
         self.record.write(&attempt, &self.launcher.signals)?;
-        self.tally.add(start.elapsed().saturating_sub(ended.duration), attempt.outcome);
+        self.tally.add(start.elapsed().saturating_sub(ended.duration + aside), attempt.outcome);
         progress(trial, &attempt, &ended);
-        Ok(())
+        concluded?;
+        broken.map_or(Ok(()), |reason| Err(Stop::Setup(reason)))
     }
 
     /// The attempt as known before its trial starts. It is also the final record if the runner dies during the trial.

@@ -142,6 +142,7 @@ impl Keeper {
                 json!({"failed": format!("another process of the pod sent it {signal}")})
             }
             Err(Stop::Signal(signal)) => json!({"stopped": usage::signal_name(*signal)}),
+            Err(Stop::Setup(reason)) => json!({"failed": reason}),
             Err(Stop::Input(error) | Stop::Runner(error)) => json!({"failed": format!("{error:#}")}),
         };
         // Errors are ignored, because the keeper may have exited.

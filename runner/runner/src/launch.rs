@@ -51,6 +51,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) cpus: Option<&'a CpuSet>,
     /// Services that must be ready before it starts and are stopped after it.
     pub(crate) services: &'a [Service<'a>],
+    /// Whether it runs to its end also after a request to stop.
+    pub(crate) finishes: bool,
 }
 
 /// Launches one process at a time.
@@ -132,7 +134,7 @@ impl Launcher {
         let deadline = start + launch.timeout;
         let how = loop {
             self.signals.clear();
-            if self.signals.must_stop().is_some() {
+            if !launch.finishes && self.signals.must_stop().is_some() {
                 break None;
             }
             if has_ended(pid)? {
@@ -158,7 +160,8 @@ impl Launcher {
             }
             let mut sources = company.captures();
             sources.extend([Some(&stderr), stdout.as_ref()]);
-            let time = self.signals.time_to_finish().map_or(deadline - now, |left| left.min(deadline - now));
+            let left = if launch.finishes { None } else { self.signals.time_to_finish() };
+            let time = left.map_or(deadline - now, |left| left.min(deadline - now));
             process::wait(&self.signals, &sources, self.scratch.pause(time))?;
         };
         let duration = start.elapsed();

@@ -39,6 +39,7 @@ mod room;
 mod scratch;
 mod segments;
 mod signals;
+mod steps;
 mod stop;
 mod survey;
 mod usage;
@@ -58,6 +59,10 @@ use stop::Stop;
 const EXIT_RUNNER: u8 = 1;
 /// Exit code for invalid input: wave, block, lease or output folder. clap uses the same code.
 const EXIT_INPUT: u8 = 2;
+
+/// Exit code if a step around a trial failed; the last line of standard error begins with [`SETUP_BROKEN`].
+const EXIT_SETUP: u8 = 3;
+const SETUP_BROKEN: &str = "the setup is broken: ";
 
 /// Runs benchmark trials and records their attempts.
 #[derive(Parser)]
@@ -92,6 +97,18 @@ enum Command {
     },
     /// Run one block of a wave and write one attempt per trial.
     Block(BlockArgs),
+    /// Run a setup or cleanup of a run on this machine.
+    Step {
+        /// File with the steps, or fd:NUMBER for an inherited descriptor.
+        #[arg(long, value_name = "SOURCE")]
+        steps: String,
+        /// Index of the cell in the steps.
+        #[arg(long, value_name = "N")]
+        cell: usize,
+        /// The step of the cell.
+        #[arg(long, value_name = "KIND")]
+        kind: steps::Kind,
+    },
     /// Print the machine's fingerprint, the isolation of a block on it, and its current noise as JSON.
     Probe,
     /// Print figures of the runner's own overhead, one JSON line each.
@@ -119,6 +136,7 @@ fn main() -> ExitCode {
             images::copy(&wave, &image, &from, most_bytes).map_err(Stop::Runner)
         }
         Command::Block(args) => block::run(&args).map(drop),
+        Command::Step { steps, cell, kind } => steps::run(&steps, cell, kind),
         Command::Probe => survey::print().map_err(Stop::Runner),
         Command::Bench { trials } => bench::run(trials),
         Command::Kill { signal, process } => kill::kill(signal, process).map_err(Stop::Runner),
@@ -128,6 +146,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Stop::Input(error)) => fail(&error, EXIT_INPUT),
         Err(Stop::Runner(error)) => fail(&error, EXIT_RUNNER),
+        Err(Stop::Setup(reason)) => {
+            log(format_args!("{SETUP_BROKEN}{reason}"));
+            ExitCode::from(EXIT_SETUP)
+        }
         // The exit code that a shell reports for a program terminated by a signal.
         Err(Stop::Signal(signal)) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
     }

@@ -9,4 +9,6 @@ pub(crate) enum Stop {
     Runner(anyhow::Error),
     /// A request to stop, by this signal.
     Signal(i32),
+    /// A step around a trial failed.
+    Setup(String),
 }

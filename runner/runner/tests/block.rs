@@ -6,6 +6,7 @@ mod attacks;
 mod kernel;
 mod roles;
 mod scratch;
+mod steps;
 mod testee;
 
 use std::collections::BTreeMap;
@@ -103,6 +104,12 @@ fn main() {
         roles::sigterm_while_a_server_gets_ready_stops_at_once,
         roles::roles_have_exclusive_cpus_if_available,
         roles::arms_run_the_programs_of_their_images,
+        steps::every_trial_has_one_prepare_before_and_one_conclude_after_it,
+        steps::failed_prepare_breaks_the_setup_and_never_fails_an_arm,
+        steps::failed_conclude_keeps_its_trial_and_ends_the_block,
+        steps::interrupted_trial_is_concluded,
+        steps::steps_of_the_run_have_the_variables_of_their_cell,
+        steps::invalid_steps_run_nothing,
         scratch::disk_is_bounded_in_every_way_of_writing,
         scratch::memory_is_bounded_and_a_full_one_fails_the_trial,
         scratch::other_places_refuse_writes,

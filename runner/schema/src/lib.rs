@@ -1,7 +1,8 @@
 //! Types of the records exchanged between Rust and Go.
 //!
-//! The three JSON Schemas in this crate are the contract. `fixtures/` holds examples that the tests of both languages
+//! The JSON Schemas in this crate are the contract. `fixtures/` holds examples that the tests of both languages
 //! read. The planner writes [`wave`], a workload prints [`result`], and the runner records [`attempt`].
+//! The command line writes [`steps`].
 //!
 //! Parsing is strict. [`read`] rejects every text that the schema rejects; its error has the position in the text and
 //! the field.
@@ -13,6 +14,7 @@ pub mod output;
 mod resources;
 pub mod result;
 pub mod roles;
+pub mod steps;
 pub mod wave;
 
 mod check;
@@ -23,6 +25,7 @@ pub use attempt::Attempt;
 pub use check::{Check, Violation};
 pub use read::{ReadError, read};
 pub use result::Result;
+pub use steps::Steps;
 pub use wave::Wave;
 
 /// The version of all crates of the workspace: `ASSAY_VERSION` at build time, else the crates' own version, which is
@@ -38,3 +41,5 @@ pub const WAVE_SCHEMA: &str = include_str!("../wave.schema.json");
 pub const ATTEMPT_SCHEMA: &str = include_str!("../attempt.schema.json");
 /// The JSON Schema of [`Result`].
 pub const RESULT_SCHEMA: &str = include_str!("../result.schema.json");
+/// The JSON Schema of [`Steps`].
+pub const STEPS_SCHEMA: &str = include_str!("../steps.schema.json");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use assay_schema::{Attempt, Check, ReadError, Wave};
+use assay_schema::{Attempt, Check, ReadError, Steps, Wave};
 use jsonschema::{Draft, Resource, Validator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,6 +14,7 @@ enum Kind {
     Wave,
     Attempt,
     Result,
+    Steps,
 }
 
 impl Kind {
@@ -22,7 +23,8 @@ impl Kind {
             Some("wave") => Self::Wave,
             Some("attempt") => Self::Attempt,
             Some("result") => Self::Result,
-            _ => panic!("{}: the name of a fixture begins with wave-, attempt- or result-", path.display()),
+            Some("steps") => Self::Steps,
+            _ => panic!("{}: the name of a fixture begins with wave-, attempt-, result- or steps-", path.display()),
         }
     }
 
@@ -31,6 +33,7 @@ impl Kind {
             Self::Wave => assay_schema::WAVE_SCHEMA,
             Self::Attempt => assay_schema::ATTEMPT_SCHEMA,
             Self::Result => assay_schema::RESULT_SCHEMA,
+            Self::Steps => assay_schema::STEPS_SCHEMA,
         }
     }
 
@@ -44,6 +47,7 @@ impl Kind {
             Self::Wave => through::<Wave>(text),
             Self::Attempt => through::<Attempt>(text),
             Self::Result => through::<assay_schema::Result>(text),
+            Self::Steps => through::<Steps>(text),
         }
     }
 }
@@ -127,6 +131,7 @@ fn type_ids_match_the_schemas() {
         (assay_schema::WAVE_SCHEMA, json!(assay_schema::wave::SchemaId::default()), "assay.dev/wave/v1alpha1"),
         (assay_schema::ATTEMPT_SCHEMA, json!(assay_schema::attempt::SchemaId::default()), "assay.dev/attempt/v1alpha1"),
         (assay_schema::RESULT_SCHEMA, json!(assay_schema::result::SchemaId::default()), "assay.dev/result/v1alpha1"),
+        (assay_schema::STEPS_SCHEMA, json!(assay_schema::steps::SchemaId::default()), "assay.dev/steps/v1alpha1"),
     ] {
         let schema: Value = serde_json::from_str(schema).expect("JSON");
         assert_eq!(schema["properties"]["schema"]["const"], id);
