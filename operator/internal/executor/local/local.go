@@ -11,12 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
-	"time"
 
 	"assay.dev/assay/operator/internal/keeper"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/steps"
 	"assay.dev/assay/operator/internal/store"
 )
 
@@ -36,6 +35,8 @@ type Executor struct {
 	CPUs int
 	// Log receives the runner's progress lines.
 	Log io.Writer
+	// Steps are the commands around trials; nil for none.
+	Steps *steps.Document
 
 	// sums has the sha256 of the written attempts and plans that of the written plans, by key; programs has that of the executed files, by
 	// path.
@@ -89,13 +90,11 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 	argv := append(slices.Clone(e.Within), e.Runner, "block", "--wave", wave, "--block", block.ID, "--keeper", "fd:3",
 		"--finish-seconds", "0") // Who interrupts a run on this machine waits for it.
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	command.Stdout, command.Stderr, command.ExtraFiles = e.Log, e.Log, []*os.File{runners}
-	// The runner ends its trials when it gets a signal. A signal to this process's group (of a terminal, timeout, a cancelled CI job) must
-	// not reach trials, because a trial killed from outside of the runner counts as failed.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = 10 * time.Second
-	err = e.startPinned(command)
+	var said tail
+	command.Stdout, command.Stderr, command.ExtraFiles = e.Log, io.MultiWriter(e.Log, &said), []*os.File{runners}
+	// The runner ends its trials when it gets a signal. A trial killed from outside of the runner would count as failed.
+	endsByItself(command, e.concludes())
+	err = e.startWithSteps(command)
 	if closeErr := runners.Close(); err != nil || closeErr != nil {
 		return fmt.Errorf("start %s: %w", e.Runner, errors.Join(err, closeErr))
 	}
@@ -110,6 +109,9 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 	maps.Copy(e.sums, kept.Sums)
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if broken := said.broken(command); broken != nil {
+		return errors.Join(keepErr, broken)
 	}
 	if err = errors.Join(keepErr, err); err != nil {
 		return fmt.Errorf("block %s: %w", block.ID, err)
