@@ -28,6 +28,8 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/scan"
+	"assay.dev/assay/operator/internal/steps"
 	"assay.dev/assay/operator/internal/suggest"
 )
 
@@ -45,6 +47,8 @@ type benchOptions struct {
 	budget               time.Duration
 	blocks, warmup, cpus int
 	figures              bench.Figures
+	lists, ranges        []string
+	scanned              scanned
 }
 
 func NewBenchCommand() *cobra.Command {
@@ -67,12 +71,20 @@ func NewBenchCommand() *cobra.Command {
 			"--format selects the output format of programs that report metrics. Test binaries of Go, Criterion, Google Benchmark, " +
 			"divan and Catch2 without arguments are started with the arguments that run their benchmarks; --benchmark selects one.\n\n" +
 			"A command that fails when it is tried is an error; with --require its failure is judged.\n\n" +
+			"--prepare runs directly before every trial and --conclude directly after it, --setup once before the first trial and --cleanup once " +
+			"after the last one. None of them is measured. One that fails is a broken setup: it ends the comparison, without an answer, and with " +
+			"exit code " + fmt.Sprint(cli.ExitInconclusive) + ".\n\n" +
+			"-L and -P scan parameters: {name} in commands and steps stands for each of the values. Two or more commands are compared at every " +
+			"combination of values, and the values of one command with each other, the first one as the baseline. All trials are interleaved.\n\n" +
 			"With --require: " + cli.ExitHelp(true) + " Without --require: " + cli.ExitHelp(false),
 		Example: "  assay bench 'gzip -6 -c numbers.txt' 'gzip -9 -c numbers.txt'\n  assay bench --shell 'sort a | uniq' 'sort -u a'\n" +
 			"  assay bench ./old ./new --require 'wallTime<=0.9x' --require 'peakMemory<=1.05x'\n" +
 			"  assay bench --format Go --baseline ./old.test --candidate ./new.test --benchmark BenchmarkEncode\n" +
 			"  assay bench ./old ./new --save run.yaml\n" +
 			"  assay bench --by cpu ./old ./new\n" +
+			"  assay bench --prepare 'rm -rf out' './old out' './new out'\n" +
+			"  assay bench -L level=1,6,9 'gzip -{level} -c big.txt' 'pigz -{level} -c big.txt'\n" +
+			"  assay bench -P threads=1:4 'xz -T{threads} -c big.txt'\n" +
 			"  assay bench --clean-env --env OMP_NUM_THREADS=4 ./old ./new",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -109,6 +121,11 @@ func NewBenchCommand() *cobra.Command {
 	flags.BoolVar(&options.figures.HigherIsBetter, "higher-is-better", false, "with --format: higher values of the metric are better")
 	flags.StringVar(&options.figures.Path, "figures", "",
 		"with --format: output file of the commands (default: standard output)")
+	flags.StringArrayVarP(&options.lists, "parameter-list", "L", nil,
+		"parameter with its values, NAME=A,B,C, for {NAME} in commands and steps; may be repeated")
+	flags.StringArrayVarP(&options.ranges, "parameter-scan", "P", nil,
+		"parameter with a range of numbers, NAME=FROM:TO or NAME=FROM:TO:STEP, both ends included; may be repeated")
+	options.Steps.AddFlags(flags, "")
 	flags.StringArrayVar(&options.variables, "env", nil,
 		"variable of the environment of all commands, NAME=VALUE, which is recorded; may be repeated")
 	flags.BoolVar(&options.cleanEnv, "clean-env", false, "start commands with PATH, HOME, TMPDIR and --env alone, as runs from a file do "+
@@ -131,12 +148,18 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 				len(rest), rest[0])
 		}
 	}
-	if _, err := o.prepare(question, stderr); err != nil {
+	first, err := o.prepare(question, stderr)
+	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(o.save); o.save != "" && err == nil {
 		return cli.FileExistsError(o.save)
 	}
+	return first.Around(ctx, stderr, func() error { return o.measure(ctx, question, form, stdout, stderr) })
+}
+
+// measure tries the commands, compares them and prints the answer.
+func (o *benchOptions) measure(ctx context.Context, question *bench.Question, form string, stdout, stderr io.Writer) error {
 	screen := runs.NewLiveLine(stderr)
 	screen.Printf("trying each command (%s)", strings.Join(question.Names, ", "))
 	took, err := o.tryOut(ctx, *question)
@@ -158,12 +181,16 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 		here.Budget = o.budget - took
 	}
 	if o.save != "" {
-		raw, err := question.Document()
+		raw, err := bench.Document(here.Written)
 		if err != nil {
 			return err
 		}
 		if err := cli.CreateFile(o.save, raw, stderr); err != nil {
 			return err
+		}
+		if o.Steps.Lines().Any() {
+			fmt.Fprintf(stderr, "note: %s has no steps; give --setup, --prepare, --conclude and --cleanup to %s run --local again\n", o.save,
+				cli.Program)
 		}
 		if o.Inherited != nil && len(o.Inherited.Recorded) > 0 {
 			fmt.Fprintf(stderr, "note: a run from a file has a clean environment; %s of this shell is not in it (see --env)\n",
@@ -205,6 +232,9 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.scanned.read(o.lists, o.ranges, lines, o.Steps.Texts()); err != nil {
+		return nil, err
+	}
 	policy, err := policyOf(o.noise)
 	if err != nil {
 		return nil, err
@@ -230,26 +260,45 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 	}
 	var typed [][]string
 	for _, line := range lines {
-		if o.shell {
-			typed = append(typed, strings.Fields(line))
-			question.Commands = append(question.Commands, []string{"/bin/sh", "-c", line})
-			continue
+		words := strings.Fields(line)
+		command := []string{"/bin/sh", "-c", line}
+		if !o.shell {
+			if words, err = bench.Words(line); err != nil {
+				return nil, err
+			}
+			command = slices.Clone(words)
 		}
-		words, err := bench.Words(line)
-		if err != nil {
+		typed, question.Commands = append(typed, words), append(question.Commands, command)
+	}
+	var names []string
+	if question.Commands, names, err = o.scanned.expand(question.Commands); err != nil {
+		return nil, err
+	}
+	for _, command := range question.Commands {
+		if command[0], err = o.program(command[0]); err != nil {
+			return nil, fmt.Errorf("command %q: %w", strings.Join(command, " "), err)
+		}
+	}
+	if len(o.scanned.axes) > 0 {
+		if question.Commands, err = scan.Commands(question.Commands); err != nil {
 			return nil, err
 		}
-		path, err := programPath(words[0])
-		if err != nil {
-			return nil, fmt.Errorf("command %q: %w", line, err)
-		}
-		typed = append(typed, words)
-		question.Commands = append(question.Commands, append([]string{path}, words[1:]...))
 	}
 	if len(question.Names) == 0 {
-		question.Names = bench.Names(typed)
+		if question.Names = names; names == nil {
+			question.Names = bench.Names(typed)
+		}
 	}
 	return question, nil
+}
+
+// program returns the path of a command's program. One that is named by a path may be made by --setup, or be another one at each point.
+func (o *benchOptions) program(name string) (string, error) {
+	later := len(o.Steps.Lines()[steps.Setup]) > 0 || len(o.scanned.axes) > 0
+	if later && strings.Contains(name, "/") {
+		return filepath.Abs(name)
+	}
+	return programPath(name)
 }
 
 func policyOf(text string) (assayv1alpha1.ViolationPolicy, error) {
@@ -281,8 +330,18 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*runs.L
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
+	if len(o.scanned.axes) > 0 {
+		if err := scan.Apply(run, o.scanned.axes); err != nil {
+			return nil, cli.UsageError(err)
+		}
+	}
 	explain := func(err error) error { return fmt.Errorf("the question: %w", err) }
-	return runs.PrepareLocal(&runs.RunFile{Run: run, Template: run.Spec.Template, Explain: explain}, o.LocalOptions, log)
+	here, err := runs.PrepareLocal(&runs.RunFile{Run: run, Template: run.Spec.Template, Explain: explain}, o.LocalOptions, log)
+	if err != nil {
+		return nil, err
+	}
+	here.Written = run
+	return here, o.Steps.For(here, o.shell, o.scanned.of)
 }
 
 // longestPilot limits each trial of the first block, and the block, where --budget is less. The block runs to its end, because the budget
@@ -361,7 +420,7 @@ func (o *benchOptions) answers(here *runs.LocalRun, result *analysis.Analysis, p
 	var out strings.Builder
 	out.WriteByte('\n')
 	for _, candidate := range here.Experiment.Candidates() {
-		for _, line := range bench.Answer(here.Experiment, result, candidate, more, o.typed) {
+		for _, line := range o.scanned.answers(here.Experiment, result, candidate, more, o.typed) {
 			fmt.Fprintln(&out, line)
 		}
 	}

@@ -86,6 +86,9 @@ func NewGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			if answer.File = what.File; options.here && len(args) == 1 {
 				answer.File = args[0]
 			}
+			if err := options.local.Steps.Check(options.here, true); err != nil {
+				return cli.UsageError(err)
+			}
 			if options.here {
 				if what.Name != "" || what.Generate {
 					return cli.UsageError(errors.New("--name and --generate-name cannot be combined with --local"))

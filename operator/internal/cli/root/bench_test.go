@@ -2,14 +2,17 @@ package root
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -93,6 +96,16 @@ func TestBench_InvalidQuestionRejectedBeforeRun(t *testing.T) {
 		"an unknown policy":                      {[]string{"true", "false", "--noise", "x"}, "allowed are Warn, Retry, Invalid"},
 		"too few blocks for a verdict":           {[]string{"true", "false", "--blocks", "2"}, "spec.design.blocks.min"},
 		"an invalid budget":                      {[]string{"true", "false", "--budget", "0s"}, "invalid --budget 0s"},
+		"a step too many":                        {[]string{"true", "false", "--prepare", "true", "--prepare", "true", "--prepare", "true"}, "invalid --prepare: given 3 times for 2 arms"},
+		"a step of a shell":                      {[]string{"true", "false", "--prepare", "rm -rf x*"}, `--prepare "rm -rf x*"`},
+		"a step that is no program":              {[]string{"true", "false", "--cleanup", "no-such-program"}, `program "no-such-program" is not in PATH`},
+		"a step without time":                    {[]string{"true", "false", "--prepare", "true", "--step-timeout", "0s"}, "invalid --step-timeout 0s"},
+		"a parameter that nothing uses":          {[]string{"true", "false", "-L", "n=1,2"}, "unused -L n=1,2: no command and no step has {n}"},
+		"a parameter without values":             {[]string{"true {m}", "false {n}", "-L", "n=1,2"}, "unknown parameter {m}"},
+		"an unknown parameter of a step":         {[]string{"true {n}", "false", "-L", "n=1,2", "--conclude", "echo {m}"}, "unknown parameter {m}"},
+		"too many points":                        {[]string{"true {n}", "false", "-P", "n=1:20", "-P", "m=1:20"}, "too many points"},
+		"too many values of one command":         {[]string{"echo {n}", "-P", "n=1:17"}, "one command with 17 combinations of values: 2 to 16"},
+		"one value of one command":               {[]string{"echo {n}", "-L", "n=1"}, "one command with 1 combinations of values"},
 		"a runner that is not there":             {[]string{"true", "false", "--bin-dir", "/no/such"}, "install it beside assay, or name its folder with --bin-dir"},
 		"more CPUs than the machine has":         {[]string{"true", "false", "--cpus", "1000", "--bin-dir", bin}, "lower it"},
 	} {
@@ -196,5 +209,63 @@ func TestBench_RealPrograms(t *testing.T) {
 	if stdout, stderr, err := ran("sleep 0.3", "sleep 0.3", "--blocks", "0", "--budget", advised[1]); err != nil ||
 		!strings.Contains(stdout, "0 failed, 0 invalid, 0 missing") {
 		t.Errorf("the advised budget does not suffice: %v\n%s\n%s", err, stdout, stderr)
+	}
+}
+
+// TestBench_StepsAndScans runs the real runner.
+func TestBench_StepsAndScans(t *testing.T) {
+	bin, err := filepath.Abs("../../../../bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(bin, "assay-runner")); err != nil {
+		t.Skipf("%v: make bin/assay-runner builds it, as make test does", err)
+	}
+	folder := t.TempDir()
+	ran := func(ledger string, more ...string) (string, string, error) {
+		return assay(t, append([]string{"bench", "--bin-dir", bin, "--cpus", "1", "--blocks", "10", "--out", filepath.Join(folder, ledger)}, more...)...)
+	}
+	note := func(text string) string {
+		return fmt.Sprintf("sh -c 'echo %s >> %s'", text, filepath.Join(folder, "notes"))
+	}
+	stdout, stderr, err := ran("points", "echo old {n}", "echo new {n}", "-L", "n=1,2", "--setup", note("setup {n}"), "--prepare", note("prepare"),
+		"--conclude", note("conclude"), "--cleanup", note("cleanup {n}"))
+	if err != nil || !strings.Contains(stdout, "\nn=1: new takes ") || !strings.Contains(stdout, "\nn=2: new takes ") {
+		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
+	}
+	raw, err := os.ReadFile(filepath.Join(folder, "notes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Split(strings.TrimSpace(string(raw)), "\n")
+	const trials = 11 * 12 // Ten blocks and the first, each with three trials of two commands at two points.
+	want := slices.Concat([]string{"setup 1", "setup 1", "setup 2", "setup 2"}, slices.Repeat([]string{"prepare", "conclude"}, trials),
+		[]string{"cleanup 2", "cleanup 2", "cleanup 1", "cleanup 1"})
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("steps (-want +got)\n%s", diff)
+	}
+	for _, key := range []string{"steps.json", ledger.ExperimentKey} {
+		if _, err := os.Stat(filepath.Join(folder, "points", key)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, stderr, err := assay(t, "analyze", "--ledger", "file://"+filepath.Join(folder, "points")); err != nil {
+		t.Errorf("the ledger is not analysed: %v\n%s", err, stderr)
+	}
+
+	// A preparation that fails is no slow arm and no NoGo, at the first trial and later.
+	later := filepath.Join(folder, "later")
+	_, _, err = ran("broken", "echo old", "echo new", "--prepare", "true", "--prepare",
+		fmt.Sprintf("sh -c 'echo x >> %s; test $(wc -l < %s) -lt 20 || { echo no space >&2; exit 4; }'", later, later), "--require", "wallTime<=9x",
+		"--cleanup", note("undone"))
+	if cli.ExitCode(err) != cli.ExitInconclusive || !strings.Contains(fmt.Sprint(err), "the verdict is Invalid: SetupBroken: prepare of new, before "+
+		"trial ") || !strings.Contains(fmt.Sprint(err), "exited with code 4; the end of its output: no space") {
+		t.Errorf("a preparation that fails: %v", err)
+	}
+	if raw, err := os.ReadFile(filepath.Join(folder, "notes")); err != nil || strings.Count(string(raw), "undone\n") != 2 {
+		t.Errorf("the cleanup of a broken setup: %q (%v)", raw, err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "broken", "analysis")); err == nil {
+		t.Error("a broken setup has an analysis")
 	}
 }

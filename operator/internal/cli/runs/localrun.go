@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/bench"
@@ -24,6 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/recompute"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/steps"
 	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/suite"
 )
@@ -43,6 +45,9 @@ type LocalRun struct {
 	Budget time.Duration
 	// Pace is the mean duration of the blocks so far, with the analyses between them; 0 before the first block.
 	Pace time.Duration
+
+	// Written is the run as a person would write it; nil unless it was made from a command line.
+	Written *assayv1alpha1.BenchmarkRun
 
 	// inherited are the variables that trials inherit; nil for none.
 	inherited *record.Inherited
@@ -195,6 +200,15 @@ func (r *LocalRun) writeWave(ctx context.Context, laid *record.Wave) (*record.Wa
 	if r.Store == nil {
 		if r.Store, err = startLedger(ctx, r.Executor, r.Experiment); err != nil {
 			return nil, err
+		}
+		if around := r.Executor.Steps; around != nil {
+			raw, err := ledger.JSON(around)
+			if err != nil {
+				return nil, err
+			}
+			if err := r.Executor.Plan(ctx, r.Store, steps.Key, raw); err != nil {
+				return nil, err
+			}
 		}
 		if r.history != nil {
 			if err := r.Executor.Plan(ctx, r.Store, points.Key, r.history); err != nil {

@@ -36,6 +36,8 @@ type LocalOptions struct {
 	Pin       bool
 	// Inherited are the variables of this process's environment that trials get; nil gives them the variables of the run only.
 	Inherited *record.Inherited
+	// Steps are the commands around trials.
+	Steps StepOptions
 }
 
 // NewRunCommand returns the command assay run.
@@ -66,6 +68,9 @@ func NewRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 				return err
 			}
 			if err := point.check(here); err != nil {
+				return cli.UsageError(err)
+			}
+			if err := options.Steps.Check(here, point.name == ""); err != nil {
 				return cli.UsageError(err)
 			}
 			if here {
@@ -106,6 +111,7 @@ func (options *LocalOptions) AddFlags(command *cobra.Command, here *bool) {
 	flags := command.Flags()
 	flags.BoolVar(here, "local", false, "run on this machine, without a cluster")
 	options.AddSources(flags, "with --local: ")
+	options.Steps.AddFlags(flags, "with --local: ")
 	flags.BoolVar(&options.Pin, "pin", true, "with --local: pin blocks to spec.placement.cpus CPUs")
 	bindArmBinary(flags, &options.Arms)
 	flags.StringVar(&options.Out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
@@ -160,7 +166,14 @@ func RunManifest(ctx context.Context, connection *genericclioptions.ConfigFlags,
 	if screen.terminal != nil {
 		here.Executor.Log, here.AfterBlock = screen, screen.printBlocks
 	}
-	result, err := here.Run(ctx)
+	if err := options.Steps.For(here, false, func(int) map[string]string { return nil }); err != nil {
+		return nil, nil, err
+	}
+	var result *analysis.Analysis
+	err = here.Around(ctx, stderr, func() (err error) {
+		result, err = here.Run(ctx)
+		return err
+	})
 	screen.Clear()
 	return here, result, err
 }
