@@ -225,7 +225,8 @@ func CheckUse(axes []Axis, texts []string) error {
 	}
 	for _, axis := range axes {
 		if !used[axis.Name] {
-			return fmt.Errorf("unused %s: no command and no step has {%s}; write it where the value belongs, or remove the flag", axis.Flag, axis.Name)
+			return fmt.Errorf("unused %s: no command and no step has {%s}; write it where the value belongs, or remove the flag", axis.Flag,
+				axis.Name)
 		}
 	}
 	return nil

@@ -125,8 +125,8 @@ func TestApply_ArgumentsAreThoseOfTypedCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		question := bench.Question{Commands: ready, Names: []string{"a", "b", "c"}[:len(ready)], Figures: bench.Figures{Format: assayv1alpha1.NoOutput},
-			CPUs: 1, Budget: time.Minute, OnViolation: assayv1alpha1.ViolationWarn}
+		question := bench.Question{Commands: ready, Names: []string{"a", "b", "c"}[:len(ready)], CPUs: 1, Budget: time.Minute,
+			Figures: bench.Figures{Format: assayv1alpha1.NoOutput}, OnViolation: assayv1alpha1.ViolationWarn}
 		run, err := question.BenchmarkRun()
 		if err != nil {
 			t.Fatal(err)

@@ -93,7 +93,8 @@ func TestOf_InvalidStepsAreNamed(t *testing.T) {
 		"an unknown program": {Lines{Cleanup: {"no"}}, time.Minute, `--cleanup "no": not there`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Of(two, tc.lines, tc.timeout, nil, func(string, int, map[string]string) ([]string, error) { return nil, errors.New("not there") })
+			missing := func(string, int, map[string]string) ([]string, error) { return nil, errors.New("not there") }
+			_, err := Of(two, tc.lines, tc.timeout, nil, missing)
 			if err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("error %v, want one that says %q", err, tc.says)
 			}

@@ -48,6 +48,7 @@ type benchOptions struct {
 	blocks, warmup, cpus int
 	figures              bench.Figures
 	lists, ranges        []string
+	counters             bool
 	scanned              scanned
 }
 
@@ -126,6 +127,8 @@ func NewBenchCommand() *cobra.Command {
 	flags.StringArrayVarP(&options.ranges, "parameter-scan", "P", nil,
 		"parameter with a range of numbers, NAME=FROM:TO or NAME=FROM:TO:STEP, both ends included; may be repeated")
 	options.Steps.AddFlags(flags, "")
+	flags.BoolVar(&options.counters, "counters", false,
+		"show page faults and context switches of the commands beside the times; they decide nothing")
 	flags.StringArrayVar(&options.variables, "env", nil,
 		"variable of the environment of all commands, NAME=VALUE, which is recorded; may be repeated")
 	flags.BoolVar(&options.cleanEnv, "clean-env", false, "start commands with PATH, HOME, TMPDIR and --env alone, as runs from a file do "+
@@ -335,6 +338,9 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*runs.L
 			return nil, cli.UsageError(err)
 		}
 	}
+	if o.counters {
+		nameCounters(run)
+	}
 	explain := func(err error) error { return fmt.Errorf("the question: %w", err) }
 	here, err := runs.PrepareLocal(&runs.RunFile{Run: run, Template: run.Spec.Template, Explain: explain}, o.LocalOptions, log)
 	if err != nil {
@@ -420,7 +426,7 @@ func (o *benchOptions) answers(here *runs.LocalRun, result *analysis.Analysis, p
 	var out strings.Builder
 	out.WriteByte('\n')
 	for _, candidate := range here.Experiment.Candidates() {
-		for _, line := range o.scanned.answers(here.Experiment, result, candidate, more, o.typed) {
+		for _, line := range o.scanned.answers(here.Experiment, result, candidate, more, o.typed, o.counters) {
 			fmt.Fprintln(&out, line)
 		}
 	}

@@ -88,16 +88,19 @@ func (s *scanned) of(arm int) map[string]string {
 
 // answers formats the answer for a candidate at each point.
 func (s *scanned) answers(exp *experiment.Experiment, result *analysis.Analysis, candidate string, more func(blocks int) string,
-	typed string) (out []string) {
-	if len(s.axes) == 0 {
-		return bench.Answer(exp, result, candidate, more, typed)
-	}
+	typed string, counted bool) (out []string) {
 	for _, point := range exp.Points {
-		for i, line := range bench.Answer(exp, at(result, point.Key), candidate, more, typed) {
-			if i == 0 {
-				line = point.Key + ": " + line
-			}
-			out = append(out, line)
+		here := result
+		if len(s.axes) > 0 {
+			here = at(result, point.Key)
+		}
+		lines := bench.Answer(exp, here, candidate, more, typed)
+		if len(s.axes) > 0 {
+			lines[0] = point.Key + ": " + lines[0]
+		}
+		out = append(out, lines...)
+		if beside := countersOf(here, candidate); beside != "" && counted {
+			out = append(out, beside)
 		}
 	}
 	return out

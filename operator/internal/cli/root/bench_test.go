@@ -223,13 +223,14 @@ func TestBench_StepsAndScans(t *testing.T) {
 	}
 	folder := t.TempDir()
 	ran := func(ledger string, more ...string) (string, string, error) {
-		return assay(t, append([]string{"bench", "--bin-dir", bin, "--cpus", "1", "--blocks", "10", "--out", filepath.Join(folder, ledger)}, more...)...)
+		fixed := []string{"bench", "--bin-dir", bin, "--cpus", "1", "--blocks", "10", "--out", filepath.Join(folder, ledger)}
+		return assay(t, append(fixed, more...)...)
 	}
 	note := func(text string) string {
 		return fmt.Sprintf("sh -c 'echo %s >> %s'", text, filepath.Join(folder, "notes"))
 	}
-	stdout, stderr, err := ran("points", "echo old {n}", "echo new {n}", "-L", "n=1,2", "--setup", note("setup {n}"), "--prepare", note("prepare"),
-		"--conclude", note("conclude"), "--cleanup", note("cleanup {n}"))
+	stdout, stderr, err := ran("points", "echo old {n}", "echo new {n}", "-L", "n=1,2", "--setup", note("setup {n}"), "--prepare",
+		note("prepare"), "--conclude", note("conclude"), "--cleanup", note("cleanup {n}"))
 	if err != nil || !strings.Contains(stdout, "\nn=1: new takes ") || !strings.Contains(stdout, "\nn=2: new takes ") {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
@@ -253,13 +254,20 @@ func TestBench_StepsAndScans(t *testing.T) {
 		t.Errorf("the ledger is not analysed: %v\n%s", err, stderr)
 	}
 
+	stdout, stderr, err = ran("counted", "echo old", "sh -c 'echo new; sleep 0.002'", "--name", "old,new", "--counters")
+	counted := regexp.MustCompile(`(?m)^  counters: minor page faults \S+x .*voluntary context switches \S+.*, 95 % confidence$`)
+	if err != nil || !counted.MatchString(stdout) {
+		t.Errorf("counters beside the times: %v\n%s\n%s", err, stdout, stderr)
+	}
+
 	// A preparation that fails is no slow arm and no NoGo, at the first trial and later.
 	later := filepath.Join(folder, "later")
-	_, _, err = ran("broken", "echo old", "echo new", "--prepare", "true", "--prepare",
-		fmt.Sprintf("sh -c 'echo x >> %s; test $(wc -l < %s) -lt 20 || { echo no space >&2; exit 4; }'", later, later), "--require", "wallTime<=9x",
+	fails := fmt.Sprintf("sh -c 'echo x >> %s; test $(wc -l < %s) -lt 20 || { echo no space >&2; exit 4; }'", later, later)
+	_, _, err = ran("broken", "echo old", "echo new", "--prepare", "true", "--prepare", fails, "--require", "wallTime<=9x",
 		"--cleanup", note("undone"))
-	if cli.ExitCode(err) != cli.ExitInconclusive || !strings.Contains(fmt.Sprint(err), "the verdict is Invalid: SetupBroken: prepare of new, before "+
-		"trial ") || !strings.Contains(fmt.Sprint(err), "exited with code 4; the end of its output: no space") {
+	said := fmt.Sprint(err)
+	if cli.ExitCode(err) != cli.ExitInconclusive || !strings.Contains(said, "the verdict is Invalid: SetupBroken: prepare of new, before trial ") ||
+		!strings.Contains(said, "exited with code 4; the end of its output: no space") {
 		t.Errorf("a preparation that fails: %v", err)
 	}
 	if raw, err := os.ReadFile(filepath.Join(folder, "notes")); err != nil || strings.Count(string(raw), "undone\n") != 2 {

@@ -44,8 +44,8 @@ func (o *StepOptions) Check(here, single bool) error {
 	case here:
 		return errors.New("--setup, --prepare, --conclude and --cleanup cannot be combined with --series: measure the run alone")
 	default:
-		return errors.New("--setup, --prepare, --conclude and --cleanup need --local: a run on a cluster has no steps; prepare in the program, or " +
-			"with a role of the template")
+		return errors.New("--setup, --prepare, --conclude and --cleanup need --local: a run on a cluster has no steps; prepare in the program, " +
+			"or with a role of the template")
 	}
 }
 

@@ -83,7 +83,8 @@ func TestRun_RunnerReadsStepsThatTrialsCannotWrite(t *testing.T) {
 	var log bytes.Buffer
 	document := threeCells()
 	document.Cells[0].Prepare = []string{strings.Repeat("x", 200_000)} // More than a pipe holds.
-	executor := &Executor{Runner: fakeRunner(t, `echo "$@"; wc -c < /dev/fd/4`), Folder: ledgerFolder(t), Name: "here", Log: &log, Steps: document}
+	runner := fakeRunner(t, `echo "$@"; wc -c < /dev/fd/4`)
+	executor := &Executor{Runner: runner, Folder: ledgerFolder(t), Name: "here", Log: &log, Steps: document}
 	if err := executor.Run(context.Background(), &record.Wave{Blocks: []record.Block{{ID: "w000-b0000"}}}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,51 @@
+package bench
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// counters are the counts of the kernel for a process and those of its children that it waited for, from its launch to its end, as
+// wait4(2) returns them. They are there on every machine.
+var counters = []struct{ name, title string }{
+	{"minorFaults", "minor page faults"}, {"majorFaults", "major page faults"}, {"voluntaryContextSwitches", "voluntary context switches"},
+	{"involuntaryContextSwitches", "involuntary context switches"},
+}
+
+// nameCounters makes a run estimate and show the counters, which decide nothing.
+func nameCounters(run *assayv1alpha1.BenchmarkRun) {
+	figures := assayv1alpha1.ReportTable{Name: "counters", Title: "Counters, for each trial"}
+	for _, counter := range counters {
+		figures.Columns = append(figures.Columns, assayv1alpha1.ReportColumn{Title: counter.title, Metric: record.ProcessPrefix + counter.name})
+	}
+	compared := figures
+	compared.Name, compared.Title, compared.Columns = "counters-compared", "Counters, as multiples of the baseline", slices.Clone(figures.Columns)
+	for i := range compared.Columns {
+		compared.Columns[i].Compared = true
+	}
+	run.Spec.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{figures, compared}}
+}
+
+// countersOf formats the counters of a candidate as multiples of the baseline's. A counter without a ratio, such as one that is zero for the
+// baseline, is left out; "" if all are.
+func countersOf(result *analysis.Analysis, candidate string) string {
+	var said []string
+	for _, counter := range counters {
+		at := slices.IndexFunc(result.Ratios, func(r analysis.RatioResult) bool {
+			return r.Candidate == candidate && r.Metric == record.ProcessPrefix+counter.name
+		})
+		if at >= 0 {
+			said = append(said, counter.title+" "+cmp.Or(analysis.Describe(&result.Ratios[at].Estimate), "unknown"))
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "  counters: " + strings.Join(said, ", ") + ", " + quantity.Percent(result.Confidence, 4) + " confidence"
+}
