@@ -120,8 +120,9 @@ bench-command: build-calibration ## Figures of assay bench beside a neighbour: R
 	  --counts docs/methodology/commands.json
 
 .PHONY: bench-suite
-bench-suite: build-calibration ## Figures of assay suite: RUNS=n (2000) suites of equal builds, and suites beside benchmarks alone.
+bench-suite: build-calibration build ## Figures of assay suite: RUNS=n (2000) suites of equal builds; and of scans with assay bench.
 	@bin/calibrate suites --runs $(or $(RUNS),2000) --parallel 2 --counts docs/methodology/suites.json
+	@hack/bench-scan.sh
 
 .PHONY: bench-causes
 bench-causes: ## Figures of the causes of broken runs: all are told where people look, and how soon.
