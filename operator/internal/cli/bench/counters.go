@@ -25,15 +25,16 @@ func nameCounters(run *assayv1alpha1.BenchmarkRun) {
 		figures.Columns = append(figures.Columns, assayv1alpha1.ReportColumn{Title: counter.title, Metric: record.ProcessPrefix + counter.name})
 	}
 	compared := figures
-	compared.Name, compared.Title, compared.Columns = "counters-compared", "Counters, as multiples of the baseline", slices.Clone(figures.Columns)
+	compared.Name, compared.Title = "counters-compared", "Counters, as multiples of the baseline"
+	compared.Columns = slices.Clone(figures.Columns)
 	for i := range compared.Columns {
 		compared.Columns[i].Compared = true
 	}
 	run.Spec.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{figures, compared}}
 }
 
-// countersOf formats the counters of a candidate as multiples of the baseline's. A counter without a ratio, such as one that is zero for the
-// baseline, is left out; "" if all are.
+// countersOf formats the counters of a candidate as multiples of the baseline's. A counter without a ratio, such as one that is zero for
+// the baseline, is left out; "" if all are.
 func countersOf(result *analysis.Analysis, candidate string) string {
 	var said []string
 	for _, counter := range counters {

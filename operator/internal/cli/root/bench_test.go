@@ -266,7 +266,8 @@ func TestBench_StepsAndScans(t *testing.T) {
 	_, _, err = ran("broken", "echo old", "echo new", "--prepare", "true", "--prepare", fails, "--require", "wallTime<=9x",
 		"--cleanup", note("undone"))
 	said := fmt.Sprint(err)
-	if cli.ExitCode(err) != cli.ExitInconclusive || !strings.Contains(said, "the verdict is Invalid: SetupBroken: prepare of new, before trial ") ||
+	if cli.ExitCode(err) != cli.ExitInconclusive ||
+		!strings.Contains(said, "the verdict is Invalid: SetupBroken: prepare of new, before trial ") ||
 		!strings.Contains(said, "exited with code 4; the end of its output: no space") {
 		t.Errorf("a preparation that fails: %v", err)
 	}
