@@ -103,7 +103,7 @@ func attacks() []attack {
 			in(w.event, "comment")["created_at"], in(w.pull, "head", "repo")["pushed_at"] = at(48*time.Hour), at(72*time.Hour)
 		}, guard{decideFile, "age > maxAge || ", ""}),
 		event("a pull request to a branch with other rules", func(w *world) { in(w.pull, "base")["ref"] = "playground" },
-			guard{decideFile, "!slices.Contains(branches, f.Pull.BaseBranch)", "len(branches) == 0"}),
+			guard{decideFile, "!slices.Contains(branches, f.Pull.BaseBranch)", `slices.Contains(branches, "")`}),
 		event("a workflow of another branch", func(w *world) {
 			w.environment["GITHUB_WORKFLOW_REF"] = "o/r/.github/workflows/bench.yaml@refs/heads/faster"
 		}, guard{decideFile, `f.workflowRef() != "refs/heads/"+f.DefaultBranch`, `f.workflowRef() == ""`}),
