@@ -82,7 +82,7 @@ func TestFill_ReplacesNamesAndKeepsOtherBraces(t *testing.T) {
 func TestCheckUse_UnknownAndUnusedParametersAreNamed(t *testing.T) {
 	axes := []Axis{{Name: "level", Flag: "-L level=1,2"}, {Name: "n", Flag: "-P n=1:2"}}
 	for says, texts := range map[string][]string{
-		"": {"gzip -{level}", "sleep {n}"}, "unknown parameter {levle}: did you mean level?": {"gzip -{levle}"},
+		"": {"gzip -{level}", "sleep {n}"}, "unknown parameter {levels}: did you mean level?": {"gzip -{levels}"},
 		"unused -P n=1:2: no command and no step has {n}": {"gzip -{level}", "{{n}}"},
 	} {
 		err := CheckUse(axes, texts)
