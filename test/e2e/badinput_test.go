@@ -95,7 +95,8 @@ func TestBadInput_MisbehavingWorkloads(t *testing.T) {
 	}
 }
 
-// keepsEveryAttempt measures a run, all of whose trials have the outcome, if one is given.
+// keepsEveryAttempt measures a run of three blocks, all of whose trials have the outcome, if one is given. A failure that a repetition does
+// not change ends with the block in which it was found.
 func keepsEveryAttempt(t *testing.T, run *assayv1alpha1.BenchmarkRun, result string, want ending) []map[string]any {
 	t.Helper()
 	apply(t, run)
@@ -109,16 +110,20 @@ func keepsEveryAttempt(t *testing.T, run *assayv1alpha1.BenchmarkRun, result str
 		t.Errorf("phase %s, verdict %q, want %+v: %s", ended.Status.Phase, ended.Status.Verdict, want, conditions(ended))
 	}
 	found := attempts(t, run.Name)
-	if int32(len(found)) != ended.Status.Trials.Planned {
-		t.Errorf("%d attempts in the ledger, %d planned", len(found), ended.Status.Trials.Planned)
+	least := ended.Status.Trials.Planned
+	if result != "TimedOut" && result != "Succeeded" {
+		least /= 3
+	}
+	if got := int32(len(found)); got < least || got > ended.Status.Trials.Planned {
+		t.Errorf("%d attempts in the ledger, want at least %d of %d planned", got, least, ended.Status.Trials.Planned)
 	}
 	for _, attempt := range found {
 		if result != "" && attempt["outcome"] != result {
 			t.Fatalf("attempt %s is %s, want %s: %s", attempt["id"], attempt["outcome"], result, attempt["message"])
 		}
 	}
-	if result != "" && result != "Succeeded" && ended.Status.Trials.Failed != ended.Status.Trials.Planned {
-		t.Errorf("status counts %d failed trials of %d", ended.Status.Trials.Failed, ended.Status.Trials.Planned)
+	if result != "" && result != "Succeeded" && int(ended.Status.Trials.Failed) != len(found) {
+		t.Errorf("status counts %d failed trials of %d", ended.Status.Trials.Failed, len(found))
 	}
 	return found
 }
