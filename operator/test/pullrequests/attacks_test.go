@@ -292,7 +292,8 @@ func attacks() []attack {
 			return err == nil || !strings.Contains(err.Error(), "a file of at most")
 		}},
 		{name: "a process that outlives its build", live: true, guards: []guard{
-			{sandboxFile, `"--unshare-all", "--die-with-parent"`, `"--unshare-user", "--unshare-net"`},
+			{sandboxFile, `"--unshare-all", "--die-with-parent"`, `"--unshare-user", "--unshare-net", "--unshare-uts"`},
+			{sandboxFile, `"--proc", "/proc"`, `"--ro-bind", "/proc", "/proc"`},
 		}, succeeds: func(w *world) bool {
 			_, err := w.executes("(exec setsid sleep 31.4159 </dev/null >/dev/null 2>&1) & mkdir bin && cp server bin/server")
 			w.t.Log(err)
