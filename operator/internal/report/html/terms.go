@@ -20,8 +20,8 @@ var terms = []term{
 	{"noise-limit", "noise limit", "the reading around a trial, such as stolen CPU time, beyond which the trial does not count"},
 	{"parity", "parity", "the arms computed the same outputs"},
 	{"trial", "trial", "one process of one arm at one point, from its start to its end"},
-	{"verdict", "verdict", "Go: every Blocking gate of a candidate holds; NoGo: one is missed by all candidates; Inconclusive: the blocks do not " +
-		"decide; Invalid: too little was measured"},
+	{"verdict", "verdict", "Go: every Blocking gate of a candidate holds; NoGo: every candidate misses one; Inconclusive: the blocks do " +
+		"not decide; Invalid: too little was measured"},
 }
 
 // linkToTerm links a word to its explanation.
