@@ -142,7 +142,7 @@ func (c *CommandCounts) Figures() []Figure {
 }
 
 // SimulateCommands compares copies of a command on simulated machines with the experiment and the stopping rule of assay bench. The noise
-// takes turns over the machines without a design of their own, with trials of 1 and of 5 %, and the time over 11 to 100 blocks, so that
+// takes turns over the machines without a separate design, with trials of 1 and of 5 %, and the time over 11 to 100 blocks, so that
 // comparisons end by their width and by their budget.
 func SimulateCommands(runs int, seed uint64, workers int) (Pairs, error) {
 	question := bench.Question{

@@ -93,7 +93,7 @@ func (c *SuiteCounts) Mix(mix SuiteMix, workers int) error {
 	return nil
 }
 
-// Figures returns the figures of the counts, without those of no suite. The mix of quarters has figures of its own names.
+// Figures returns the figures of the counts, without those of no suite. The mix of quarters has figures with other names.
 func (c *SuiteCounts) Figures() []Figure {
 	var out []Figure
 	for _, m := range c.Mixed {

@@ -26,7 +26,7 @@ type SuiteMix [4]int
 // SuiteEffects are the true differences of the benchmarks of a simulated suite.
 var SuiteEffects = [4]float64{0, 0.01, 0.02, 0.05}
 
-// simulatedSuite is a suite of benchmarks with known differences and with noises of their own.
+// simulatedSuite is a suite of benchmarks with known differences and with different noises.
 type simulatedSuite struct {
 	exp     *experiment.Experiment
 	members []suite.Member
@@ -175,7 +175,7 @@ type SuiteAgainstAlone struct {
 	Covered int `json:"covered"`
 }
 
-// quietMachines are the machines without a design of their own, on which the method claims its error rates.
+// quietMachines are the machines without a separate design, on which the method claims its error rates.
 func quietMachines() []fixture.Scenario {
 	var out []fixture.Scenario
 	for _, one := range fixture.Scenarios() {

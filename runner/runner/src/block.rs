@@ -309,7 +309,7 @@ impl<'a> Block<'a> {
                     services: &staged.services,
                 })
                 .or_else(|stop| {
-                    // Without a record of its trial the block ends; what was prepared is undone.
+                    // Without a record of its trial the block ends, and its preparations are undone.
                     if let Err(Fault::Broken(reason)) =
                         self.steps.around(Kind::Conclude, &self.launcher, (command, &trial.id), (&env, &inherited))
                     {

@@ -1,6 +1,6 @@
 //! Events by which the kernel kills or restricts a trial.
 //!
-//! A trial with such an event is no success, whatever it printed. The README of this crate lists every counter of a
+//! A trial with such an event is no success, even if it printed a result. The README of this crate lists every counter of a
 //! cgroup with its use.
 
 use std::collections::BTreeMap;

@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// Whether the step also runs after a request to stop, because it undoes what another step did.
+    /// Whether the step also runs after a request to stop, because it undoes another step.
     fn finishes(self) -> bool {
         matches!(self, Self::Conclude | Self::Cleanup)
     }

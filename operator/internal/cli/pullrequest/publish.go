@@ -29,8 +29,8 @@ func newPublishCommand() *cobra.Command {
 	var options publishOptions
 	command := &cobra.Command{
 		Use:   "publish --left FOLDER",
-		Short: "Check what assay pr execute left, and publish its result at the pull request",
-		Long: "Check what assay pr execute left, and publish its result at the pull request, in one comment and one check of the head. The " +
+		Short: "Check the files of assay pr execute, and publish its result at the pull request",
+		Long: "Check the files of assay pr execute, and publish its result at the pull request, in one comment and one check of the head. The " +
 			"job that " +
 			"executed may have written anything: the ledger is read within limits, has to be of the experiment, the commits and the request of " +
 			"the " +

@@ -62,7 +62,7 @@ func NewSuiteCommand() *cobra.Command {
 		Short: "Compare two builds on all their benchmarks, on this machine, within one time budget",
 		Long: "Compare two builds on all the benchmarks that both have, on this machine. OLD and NEW are programs, folders with programs, or " +
 			"with --build two revisions of a git checkout.\n\n" +
-			"Every benchmark runs in processes of its own, in blocks that have the trials of both builds, and in an order that is drawn for each " +
+			"Every benchmark runs in separate processes, in blocks that have the trials of both builds, and in an order that is drawn for each " +
 			"block. All benchmarks get " + strconv.Itoa(suite.FirstLook()) + " blocks. The rest of --budget goes to those that the fewest further " +
 			"blocks would decide. A benchmark that fails loses only itself.\n\n" +
 			"The answer is one table sorted by change and one geometric mean. With --confidence no benchmark of equal speed is called slower or " +

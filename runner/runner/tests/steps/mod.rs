@@ -1,4 +1,4 @@
-//! Steps around trials: their order, their failures, and what they cannot reach.
+//! Steps around trials: their order, their failures, and the files they cannot reach.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
