@@ -93,13 +93,13 @@ func (c *SuiteCounts) Mix(mix SuiteMix, workers int) error {
 	return nil
 }
 
-// Figures returns the figures of the counts, without those of no suite. The mix of quarters has figures with other names.
+// Figures returns the figures of the counts, without those of no suite. Those of a mix other than the equal one have its name.
 func (c *SuiteCounts) Figures() []Figure {
 	var out []Figure
 	for _, m := range c.Mixed {
 		suffix := ""
-		if m.Mix == Quarters {
-			suffix = ".quarters"
+		if m.Mix != Quarters {
+			suffix = ".mostly-equal"
 		}
 		out = append(out, meanFigure(SuiteShareFigure+suffix, m.Shares), meanFigure(SuiteRightFigure+suffix, m.Ratios))
 	}
