@@ -308,14 +308,13 @@ impl<'a> Block<'a> {
                     cpus: staged.seats.last().and_then(|seat| seat.cpus.as_ref()),
                     services: &staged.services,
                 })
-                .or_else(|stop| {
+                .inspect_err(|_| {
                     // Without a record of its trial the block ends, and its preparations are undone.
                     if let Err(Fault::Broken(reason)) =
                         self.steps.around(Kind::Conclude, &self.launcher, (command, &trial.id), (&env, &inherited))
                     {
                         log(format_args!("warning: {reason}"));
                     }
-                    Err(stop)
                 })?,
             (_, Some(reason)) => Ended::never_ran(How::NotStarted(reason.clone())),
             (Err(how), None) => Ended::never_ran(how.clone()),
