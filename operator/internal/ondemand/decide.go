@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Facts are what the forge states about a comment and its pull request.
@@ -167,7 +169,7 @@ func (f *Facts) decide() (*Decision, error) {
 	age := f.Now.Sub(f.Comment.Created)
 	switch {
 	case age > maxAge || age < -clockSkew:
-		return nil, fmt.Errorf("the comment is %s old: at most %s is allowed: write a new one", age.Round(time.Second), maxAge)
+		return nil, fmt.Errorf("the comment is %s old: at most %s is allowed: write a new one", quantity.Seconds(age), maxAge)
 	case f.Pull.Number != f.Comment.PullRequest || f.Pull.State != "open":
 		return nil, fmt.Errorf("pull request %d is %s: it has to be open", f.Pull.Number, f.Pull.State)
 	case !strings.EqualFold(f.Pull.BaseRepository, f.Repository):

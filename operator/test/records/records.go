@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -27,7 +28,8 @@ func folder(t testing.TB) string {
 	return ""
 }
 
-// All returns the documents of a folder, valid or invalid, by the name of their file.
+// All returns the documents of a folder, valid or invalid, by the name of their file. Those of steps, which only the runner reads, are left
+// out.
 func All(t testing.TB, of string) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder(t), of, "*.json"))
@@ -36,6 +38,9 @@ func All(t testing.TB, of string) map[string][]byte {
 	}
 	out := map[string][]byte{}
 	for _, path := range paths {
+		if strings.HasPrefix(filepath.Base(path), "steps-") {
+			continue
+		}
 		if out[filepath.Base(path)], err = document(path); err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,9 @@ func TestHelp_EveryCommandDocumented(t *testing.T) {
 				t.Errorf("%s: example %q is not indented", name, line)
 			}
 		}
-		if command.Flags().Lookup("output") == nil && command.Name() != "analyze" {
+		// The commands of a pull request hand their results to the next job.
+		forJobs := strings.HasPrefix(name, "assay pr ")
+		if command.Flags().Lookup("output") == nil && command.Name() != "analyze" && !forJobs {
 			t.Errorf("%s has no --output", name)
 		}
 		if command.Flags().Lookup("context") == nil && command.InheritedFlags().Lookup("context") == nil {
