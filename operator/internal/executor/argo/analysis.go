@@ -16,7 +16,7 @@ import (
 
 // analysisMemory is the limit of the analysis, and AnalysisHeap the limit given to Go's runtime: a large ledger is
 // nearly all of the heap, and without the limit Go's runtime would let garbage double it.
-const analysisMemory, AnalysisHeap = "512Mi", "320MiB"
+const analysisMemory, AnalysisHeap = "512Mi", "335MiB"
 
 // analysisTakes is the deadline of one try of the analysis, minutes of an unreachable store included. The analysis of 100,000 attempts
 // takes seconds.
