@@ -16,7 +16,7 @@ type listed struct {
 
 var (
 	// goResult is the line of a Go benchmark: its name, the number of CPUs where it is not 1, and its iterations. A long name, or one after
-	// which the benchmark printed something, is in a line of its own.
+	// which the benchmark printed something, is in a separate line.
 	goResult = regexp.MustCompile(`^(Benchmark\S*?)(-\d+)?\s+\d+\s+[0-9.e+]+ ns/op`)
 	goName   = regexp.MustCompile(`^(Benchmark\S*?)(-\d+)?\s*$`)
 	goFailed = regexp.MustCompile(`^\s*--- FAIL: (Benchmark\S*?)(-\d+)?(\s|$)`)

@@ -164,7 +164,7 @@ const maxCause = 128
 // inline begins the name of a workload whose template is written in its run. No BenchmarkTemplate has a slash in its name.
 const inline = "inline/"
 
-// workloadOf returns the name of the template of a run. Runs with a template of their own that a schedule or a generated name has made are
+// workloadOf returns the name of the template of a run. Runs with an inline template that a schedule or a generated name has made are
 // one workload.
 func workloadOf(run *assayv1alpha1.BenchmarkRun) string {
 	if run.Spec.TemplateRef != nil {

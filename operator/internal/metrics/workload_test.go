@@ -9,7 +9,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The history dashboard lists the workloads with a name, so a run with a template of its own needs one.
+// The history dashboard lists the workloads with a name, so a run with an inline template needs one.
 func TestWorkloadOf_EveryRunHasAName(t *testing.T) {
 	type run = assayv1alpha1.BenchmarkRun
 	type meta = metav1.ObjectMeta

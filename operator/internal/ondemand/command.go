@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Command is what a comment asks for.
+// Command is the request of a comment.
 type Command struct {
 	// Cancel ends the request that is running or waiting.
 	Cancel bool
@@ -78,7 +78,7 @@ func Parse(comment string) (*Command, error) {
 func (c *Command) option(name, value string) error {
 	switch {
 	case name == "--budget" && c.Budget == 0:
-		// The form also excludes what time.ParseDuration would take besides, such as a sign, "Inf" or several units.
+		// The form excludes other inputs of time.ParseDuration, such as a sign, "Inf" or several units.
 		if !duration.MatchString(value) {
 			return fmt.Errorf("invalid --budget %q: a number and s, m or h are allowed, such as 10m", value)
 		}

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Facts are what the forge states about a comment and its pull request.
+// Facts are the statements of the forge about a comment and its pull request.
 type Facts struct {
 	// Repository is OWNER/NAME of the job, and DefaultBranch its default branch.
 	Repository, DefaultBranch string

@@ -31,7 +31,7 @@ type Decision struct {
 	Person      string `json:"person"`
 	Run         int64  `json:"run"`
 	Attempt     int    `json:"attempt"`
-	// Second is what happens with an earlier request of the pull request.
+	// Second is the effect on an earlier request of the pull request.
 	Second string `json:"second"`
 
 	Suite  string `json:"suite,omitempty"`

@@ -18,13 +18,13 @@ import (
 // PolicyPath is the file of the policy in a repository. It is read from the default branch.
 const PolicyPath = ".assay/bench.yaml"
 
-// Policy states what comments may start.
+// Policy limits the benchmarks that comments may start.
 type Policy struct {
 	// Branches are those that pull requests may go to; empty for the default branch only.
 	Branches []string `json:"branches,omitempty"`
 	// PerPersonPerDay is the number of requests of a person in 24 hours, over all pull requests; 0 for 10.
 	PerPersonPerDay int `json:"perPersonPerDay,omitempty"`
-	// SecondRequest is what a request does with an earlier one of the same pull request: queue behind it, or cancel it.
+	// SecondRequest is the effect of a request on an earlier one of the same pull request: queue behind it, or cancel it.
 	SecondRequest string `json:"secondRequest,omitempty"`
 	// NamedHead requires --head in every comment.
 	NamedHead bool `json:"namedHead,omitempty"`

@@ -122,7 +122,7 @@ func TestDecide_AfterAnalysisOfBrokenArms(t *testing.T) {
 			if got := measured(w.Ledger.Newest); w.Ledger.Newest.Wave != 1 || got != tc.arms {
 				t.Errorf("wave %d measures %s, want %s", w.Ledger.Newest.Wave, got, tc.arms)
 			}
-			// What the plans omit stays omitted, whatever is observed later.
+			// An arm that the plans omit stays omitted, with any later observation.
 			w.Ledger.BrokenArms, w.Ledger.NeverCompleted, w.Wave.Ended, w.Ledger.Analysed = nil, nil, true, true
 			w.Ledger.Findings = design.Findings{Unrun: append(w.Ledger.Findings.Unrun, w.Ledger.Open...)}
 			w.Ledger.Open = nil

@@ -1,4 +1,4 @@
-// Package sandbox executes commands of others with bubblewrap (bwrap), in namespaces of their own: they see the system's programs and the
+// Package sandbox executes commands of others with bubblewrap (bwrap), in separate namespaces: they see the system's programs and the
 // folders that they are given, no process, file or credential of the user, and the network only on request. The kernel ends all their
 // processes with the first.
 package sandbox
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Sandbox is what a command can reach.
+// Sandbox has the files and limits of a command.
 type Sandbox struct {
 	// Writable and Readable are folders, at their own paths. Readable takes files as well.
 	Writable, Readable []string
@@ -95,7 +95,7 @@ func (s *Sandbox) Run(ctx context.Context, shell string, limit time.Duration, lo
 	return err
 }
 
-// boundedWriter drops what exceeds a number of bytes.
+// boundedWriter drops the bytes beyond a number.
 type boundedWriter struct {
 	to   io.Writer
 	left int64

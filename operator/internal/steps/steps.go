@@ -28,7 +28,7 @@ const (
 	Setup Kind = "setup"
 	// Prepare runs directly before every trial, warm-ups included.
 	Prepare Kind = "prepare"
-	// Conclude runs directly after every trial that was started, whatever its outcome.
+	// Conclude runs directly after every trial that was started, with any outcome.
 	Conclude Kind = "conclude"
 	// Cleanup runs once for each arm and point whose setup began, after the last trial of the run.
 	Cleanup Kind = "cleanup"

@@ -75,7 +75,7 @@ func (r *Result) Count(outcome Outcome) int {
 	return n
 }
 
-// Result returns the answer after what was observed. Members are those of the experiment's points.
+// Result returns the answer after the observed blocks. Members are those of the experiment's points.
 func (c *Course) Result(members []Member) *Result {
 	metric := c.exp.Metrics()[0]
 	out := &Result{

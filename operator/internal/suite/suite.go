@@ -101,7 +101,7 @@ func (s *Suite) check() error {
 			}
 		}
 		if seen[member] {
-			return fmt.Errorf("benchmark %q of %s is listed twice: give each benchmark a name of its own", member.Name, member.File)
+			return fmt.Errorf("benchmark %q of %s is listed twice: give each benchmark a different name", member.Name, member.File)
 		}
 		seen[member] = true
 	}

@@ -59,7 +59,7 @@ func publish(ctx context.Context, made *ondemand.Decision, options publishOption
 	case "success":
 		analyzed, err := readLeft(ctx, made, options.left)
 		if err != nil {
-			result = ci.Failed("bench "+made.Suite, "what the benchmark left is refused: "+err.Error())
+			result = ci.Failed("bench "+made.Suite, "the files of the benchmark are refused: "+err.Error())
 			break
 		}
 		result = ci.From("bench "+made.Suite, analyzed.Experiment, analyzed.Analysis)

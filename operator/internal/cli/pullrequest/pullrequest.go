@@ -1,5 +1,5 @@
 // Package pullrequest has the commands of benchmarks that a comment on a pull request asks for: one decides, one executes without rights,
-// and one publishes what the second left.
+// and one publishes the results of the second.
 package pullrequest
 
 import (

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Every gate holds left of 1, whatever its operator, its unit and its bound.
+// Every gate holds left of 1, for any operator, unit and bound.
 func TestAllGates_EveryGateHoldsLeftOfItsBound(t *testing.T) {
 	of := func(op experiment.Op, bound, low, value, high float64) *analysis.GateResult {
 		estimate := analysis.Estimate{Value: value, Low: &low, High: &high}
