@@ -1,12 +1,7 @@
 package calibrate
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
 
@@ -74,33 +69,11 @@ func CommandCode(root string) (string, error) { return CodeDigest(root, "interna
 // ReadCommandCounts reads the counts of a code and a deciding figure. Those of others are discarded, as are those of a file that does not
 // exist.
 func ReadCommandCounts(path, code, by string) (*CommandCounts, error) {
-	out, found := &CommandCounts{Code: code, By: by}, &CommandCounts{}
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(raw, found); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if found.Code == code && found.By == by {
-		return found, nil
-	}
-	return out, nil
+	return readCounts(path, &CommandCounts{Code: code, By: by}, func(found *CommandCounts) bool { return found.Code == code && found.By == by })
 }
 
 // Write writes the counts.
-func (c *CommandCounts) Write(path string) error {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(c); err != nil {
-		return err
-	}
-	return os.WriteFile(path, out.Bytes(), 0o644)
-}
+func (c *CommandCounts) Write(path string) error { return writeCounts(path, c) }
 
 // Measured notes a machine that measured.
 func (c *CommandCounts) Measured(machine string) {

@@ -70,22 +70,35 @@ func CodeDigest(root string, more ...string) (string, error) {
 
 // ReadCounts reads the counts of a code. Those of other code are discarded, as are those of a file that does not exist.
 func ReadCounts(path, code string) (*Counts, error) {
-	out := &Counts{Code: code}
+	return readCounts(path, &Counts{Code: code}, func(found *Counts) bool { return found.Code == code })
+}
+
+// readCounts reads the counts of a file if they belong to the code. It returns empty ones otherwise, and without the file.
+func readCounts[T any](path string, empty *T, belong func(found *T) bool) (*T, error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
+		return empty, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	found := &Counts{}
+	found := new(T)
 	if err := json.Unmarshal(raw, found); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if found.Code == code {
-		out = found
+	if !belong(found) {
+		return empty, nil
 	}
-	return out, nil
+	return found, nil
+}
+
+// writeCounts writes counts of few rows.
+func writeCounts(path string, counts any) error {
+	raw, err := json.MarshalIndent(counts, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(raw, '\n'), 0o644)
 }
 
 // NextSeed returns a seed that none of the runs had.

@@ -1,12 +1,6 @@
 package calibrate
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 )
 
@@ -32,33 +26,11 @@ func SuiteCode(root string) (string, error) { return CodeDigest(root, "internal/
 
 // ReadSuiteCounts reads the counts of a code. Those of other code are discarded, as are those of a file that does not exist.
 func ReadSuiteCounts(path, code string) (*SuiteCounts, error) {
-	out, found := &SuiteCounts{Code: code}, &SuiteCounts{}
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(raw, found); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if found.Code == code {
-		return found, nil
-	}
-	return out, nil
+	return readCounts(path, &SuiteCounts{Code: code}, func(found *SuiteCounts) bool { return found.Code == code })
 }
 
 // Write writes the counts.
-func (c *SuiteCounts) Write(path string) error {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(c); err != nil {
-		return err
-	}
-	return os.WriteFile(path, out.Bytes(), 0o644)
-}
+func (c *SuiteCounts) Write(path string) error { return writeCounts(path, c) }
 
 // Simulate adds simulated suites of equal builds with the next seed.
 func (c *SuiteCounts) Simulate(runs, workers int) error {
