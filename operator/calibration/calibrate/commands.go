@@ -69,7 +69,8 @@ func CommandCode(root string) (string, error) { return CodeDigest(root, "interna
 // ReadCommandCounts reads the counts of a code and a deciding figure. Those of others are discarded, as are those of a file that does not
 // exist.
 func ReadCommandCounts(path, code, by string) (*CommandCounts, error) {
-	return readCounts(path, &CommandCounts{Code: code, By: by}, func(found *CommandCounts) bool { return found.Code == code && found.By == by })
+	belong := func(found *CommandCounts) bool { return found.Code == code && found.By == by }
+	return readCounts(path, &CommandCounts{Code: code, By: by}, belong)
 }
 
 // Write writes the counts.
