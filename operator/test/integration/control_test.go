@@ -185,8 +185,11 @@ func TestLedger_OutageLosesNothing(t *testing.T) {
 	w.until("it starts", func() error { _, err := w.getWorkflow("scan-w000"); return err })
 
 	w.runBlocks(0, 4)
-	w.analyze()
+	// The pod that names the analysis appears after the store has failed: the operator would otherwise remember the analysis and finish
+	// the run without the store.
+	written := w.writeFirstAnalysis()
 	s.fail(w.namespace, errors.Join(store.ErrUnreachable, errors.New("connection refused")))
+	w.analysisPod(written)
 	w.argoSays("scan-w000", "Succeeded", "")
 	run := w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable,
 		"connection refused")
