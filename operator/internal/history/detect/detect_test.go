@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"assay.dev/assay/operator/test/cputime"
 )
 
 // world simulates points of runs with ten blocks: a level, the variance between runs, and the sampling error of the blocks.
@@ -343,9 +345,9 @@ func TestUnexplained_LinearTime(t *testing.T) {
 	}
 	points := newWorld(1, 0.003).points(100_000, flat)
 	noise := NoiseOf(points)
-	began := time.Now()
+	used := cputime.Start()
 	unexplained(points, noise, 5)
-	if took := time.Since(began); took > 10*time.Second {
+	if took := used(); took > 10*time.Second {
 		t.Errorf("the stretches of %d points take %s", len(points), took)
 	} else {
 		t.Log(took)
