@@ -65,7 +65,7 @@ type Difference struct {
 func Runs(first, second Run) (Comparison, error) {
 	a, b := first.Analysis, second.Analysis
 	out := Comparison{
-		A: name(a), B: name(b), WarningsA: a.Warnings, WarningsB: b.Warnings, NotesA: a.Notes, NotesB: b.Notes,
+		A: Name(a), B: Name(b), WarningsA: a.Warnings, WarningsB: b.Warnings, NotesA: a.Notes, NotesB: b.Notes,
 		ConfidenceA: a.Confidence, ConfidenceB: b.Confidence, Confidence: min(a.Confidence, b.Confidence),
 		Environment: differences(a.Environment, b.Environment), Parameters: parameters(first.Experiment, second.Experiment),
 	}
@@ -95,7 +95,8 @@ func Runs(first, second Run) (Comparison, error) {
 	return out, nil
 }
 
-func name(a *analysis.Analysis) string {
+// Name returns the name of a run, after its namespace on a cluster.
+func Name(a *analysis.Analysis) string {
 	if a.Run.Namespace == "" {
 		return a.Run.Name
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 
@@ -314,4 +315,31 @@ func readAll[T any](ctx context.Context, s store.Store, keys []string, parse fun
 		good = append(good, values[i])
 	}
 	return good, bad, nil
+}
+
+// Began returns the time at which the first trial of a ledger began; zero without attempts.
+func Began(ctx context.Context, s store.Store) (time.Time, error) {
+	for after := AttemptsPrefix; ; {
+		keys, more, err := s.Page(ctx, AttemptsPrefix, after)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if found := matching(keys, attemptKey); len(found) > 0 {
+			var attempt struct {
+				StartedAt time.Time `json:"startedAt"`
+			}
+			raw, err := s.Get(ctx, found[0])
+			if err != nil {
+				return time.Time{}, err
+			}
+			if err := json.Unmarshal(raw, &attempt); err != nil {
+				return time.Time{}, fmt.Errorf("invalid %s in %s: %w", found[0], s.URL(), err)
+			}
+			return attempt.StartedAt, nil
+		}
+		if !more || len(keys) == 0 {
+			return time.Time{}, nil
+		}
+		after = keys[len(keys)-1]
+	}
 }

@@ -133,3 +133,14 @@ func verdictName(verdict experiment.Verdict) string { return string(cmp.Or(verdi
 func RunName(exp *experiment.Experiment) string {
 	return strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/")
 }
+
+// Machine names the machine of a run by its fingerprint; "" if the trials did not share one.
+func Machine(result *analysis.Analysis) string {
+	var parts []string
+	for _, key := range []string{"cpuModel", "machine"} {
+		if text, ok := result.Environment[key].(string); ok && text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

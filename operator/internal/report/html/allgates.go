@@ -60,7 +60,7 @@ func ofBound(g *analysis.GateResult) (row chart.Estimate, drawn bool) {
 	row = chart.Estimate{
 		Name:  g.Candidate + atPoint(g.Point) + ": " + g.Gate,
 		Value: g.Estimate.Value / *g.Bound, Low: *g.Estimate.Low / *g.Bound, High: *g.Estimate.High / *g.Bound,
-		Class: verdictClass(g.Outcome),
+		Class: VerdictClass(g.Outcome),
 	}
 	if g.Condition().Region().High > *g.Bound { // It asks for at least the bound.
 		row.Value, row.Low, row.High = 1/row.Value, 1/row.High, 1/row.Low

@@ -36,7 +36,7 @@ func (b *builder) gates() []gate {
 			agreeing[[2]string{g.Gate, g.Candidate}] = len(out)
 		}
 		shown := gate{
-			GateResult: g, Class: verdictClass(g.Outcome), Asked: analysis.Asked(b.exp, g.Condition()), Detectable: summary.Detectable(&g),
+			GateResult: g, Class: VerdictClass(g.Outcome), Asked: analysis.Asked(b.exp, g.Condition()), Detectable: summary.Detectable(&g),
 			Share: analysis.DescribeShare(b.levels[g.Figure()]), Plot: intervalPlot(g), points: 1,
 		}
 		if g.Estimate != nil {
@@ -56,7 +56,7 @@ func intervalPlot(g analysis.GateResult) template.HTML {
 		Title: fmt.Sprintf("%s for %s: %s", g.Gate, g.Candidate, analysis.Describe(g.Estimate)),
 		Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High,
 		From: holds.Low, To: holds.High,
-		Ratio: g.Op.OfRatio(), Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
+		Ratio: g.Op.OfRatio(), Class: VerdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
 	}.SVG()
 }
 

@@ -22,8 +22,8 @@ var files embed.FS
 //go:embed style.css
 var style string
 
-// beginning is that of every report: it runs no script and loads nothing, so nothing that was written into it does.
-const beginning = `<!doctype html>
+// Beginning is that of every report: it runs no script and loads nothing, so nothing that was written into it does.
+const Beginning = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -37,8 +37,8 @@ var directive = regexp.MustCompile(`(?i)http-equiv`)
 // Inert makes a report from a ledger safe to display. Users with a key of the ledger can replace it, so it is prefixed with the policy of
 // genuine reports, and other directives are removed.
 func Inert(raw []byte) []byte {
-	inert := directive.ReplaceAll(bytes.TrimPrefix(raw, []byte(beginning)), []byte("data-$0"))
-	return []byte(beginning + summary.Published(string(inert)))
+	inert := directive.ReplaceAll(bytes.TrimPrefix(raw, []byte(Beginning)), []byte("data-$0"))
+	return []byte(Beginning + summary.Published(string(inert)))
 }
 
 // Style is the style sheet of the report, for other pages that look like it.
@@ -46,7 +46,7 @@ func Style() string { return style }
 
 var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 	"style":      func() template.CSS { return template.CSS(style) },       //nolint:gosec // Our own file.
-	"beginning":  func() template.HTML { return template.HTML(beginning) }, //nolint:gosec // A constant.
+	"beginning":  func() template.HTML { return template.HTML(Beginning) }, //nolint:gosec // A constant.
 	"confidence": summary.Confidence,
 	"describe":   analysis.Describe,
 	"feasible":   summary.Feasible,

@@ -127,7 +127,7 @@ func TestPage_HasNoRedirect(t *testing.T) {
 		`<p title='><meta http-equiv="refresh" content="0">`,
 		`<meta name=a http-equiv=set-cookie content=b>`,
 	} {
-		for _, before := range []string{"", beginning, beginning + beginning} {
+		for _, before := range []string{"", Beginning, Beginning + Beginning} {
 			directives := 0
 			tokens := xhtml.NewTokenizer(bytes.NewReader(Inert([]byte(before + forged))))
 			for tokens.Next() != xhtml.ErrorToken {

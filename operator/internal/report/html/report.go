@@ -104,16 +104,16 @@ const shownExclusions = 30
 func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) *report {
 	b := newBuilder(exp, result, evidence)
 	r := &report{
-		Exp: exp, Result: result, Name: summary.RunName(exp), Verdict: verdictName(result.Verdict), Class: verdictClass(result.Verdict),
+		Exp: exp, Result: result, Name: summary.RunName(exp), Verdict: verdictName(result.Verdict), Class: VerdictClass(result.Verdict),
 		Baseline: analysis.Baseline(exp), Answer: summary.Headline(exp, result), Cause: summary.Cause(result),
 		Next:   summary.NextStep(exp, result),
-		Levels: summary.Levels(exp, result, summary.Deciding(exp, result)), When: b.when(), Machine: b.machine(),
+		Levels: summary.Levels(exp, result, summary.Deciding(exp, result)), When: b.when(), Machine: summary.Machine(b.result),
 		Assumptions: summary.Assumptions(result), AssumptionsInShort: summary.AssumptionsInShort(result),
 		Warnings: summary.Warnings(exp, result), Notes: summary.Notes(exp, result), Decides: b.decides(), AllGates: allGates(result.Gates),
 		Narrowing: b.narrowing(summary.Deciding(exp, result)),
 	}
 	for _, c := range result.Candidates {
-		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict),
+		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: VerdictClass(c.Verdict),
 			Sentence: summary.Sentence(exp, result, c.Name), Reason: summary.Why(exp, result, &c)}
 		if gate := result.GateOf(c.Headline); gate != nil {
 			shown.Gain, shown.Of, shown.Levels = analysis.FigureText(exp, gate), b.gainOf(gate), summary.Levels(exp, result, gate)
@@ -183,7 +183,7 @@ func (b *builder) decides() *decision {
 		if g.Gate == gate.Gate && g.Point == gate.Point && g.Estimate != nil && g.Estimate.Low != nil && g.Estimate.High != nil {
 			plot.Rows = append(plot.Rows, chart.Estimate{
 				Name: g.Candidate + ": " + analysis.Describe(g.Estimate), Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High,
-				Class: verdictClass(g.Outcome),
+				Class: VerdictClass(g.Outcome),
 			})
 		}
 	}
@@ -222,20 +222,10 @@ func (b *builder) span() (first, last time.Time) {
 	return slices.MinFunc(b.all, early).StartedAt, slices.MaxFunc(b.all, early).StartedAt
 }
 
-func (b *builder) machine() string {
-	var parts []string
-	for _, name := range []string{"cpuModel", "machine"} {
-		if text, ok := b.result.Environment[name].(string); ok && text != "" {
-			parts = append(parts, text)
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
 func verdictName(verdict experiment.Verdict) string { return string(cmp.Or(verdict, "No verdict")) }
 
-// verdictClass is the style class of a verdict. Charts write it without escaping.
-func verdictClass(verdict experiment.Verdict) string {
+// VerdictClass is the style class of a verdict. Charts write it without escaping.
+func VerdictClass(verdict experiment.Verdict) string {
 	switch verdict {
 	case experiment.VerdictGo, experiment.VerdictNoGo, experiment.VerdictInconclusive, experiment.VerdictInvalid:
 		return strings.ToLower(string(verdict))
