@@ -32,6 +32,7 @@ var (
 	inline      = regexp.MustCompile(`(?s)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)`)
 	fileName    = regexp.MustCompile(`[\w./-]+\.(yaml|rs|go|md|py|sh|c|h|txt|csv|json|zst)\b`)
 	listNumber  = regexp.MustCompile(`(?m)^\s*\d+\. `)
+	onlyNumber  = regexp.MustCompile("^`[^`A-Za-z_]*`$|^`[\\d.,]+ ?(?:%|x|ms|us|µs|ns|s)`$")
 	numberInURL = regexp.MustCompile(`\d[\d,.]*\d|\d`)
 )
 
@@ -65,7 +66,12 @@ func (l *Library) Unreferenced(page Page) []string {
 		return match[1]
 	})
 	for _, pattern := range []*regexp.Regexp{code, fileName} {
-		text = pattern.ReplaceAllStringFunc(text, blank)
+		text = pattern.ReplaceAllStringFunc(text, func(s string) string {
+			if onlyNumber.MatchString(s) {
+				return s // As code a number would need no reference.
+			}
+			return blank(s)
+		})
 	}
 	text = listNumber.ReplaceAllString(text, "")
 	var out []string
@@ -98,7 +104,11 @@ func (l *Library) has(page Page, file, text string) bool {
 	}
 	file, _, _ = strings.Cut(file, "#")
 	raw, err := os.ReadFile(filepath.Join(l.root, filepath.Dir(page.Path), file))
-	return err == nil && !slices.ContainsFunc(numbers, func(n string) bool {
-		return !strings.Contains(strings.NewReplacer("_", "", ",", "").Replace(string(raw)), strings.ReplaceAll(n, ",", ""))
+	if err != nil {
+		return false
+	}
+	found := numberInURL.FindAllString(strings.NewReplacer("_", "", ",", "").Replace(string(raw)), -1)
+	return !slices.ContainsFunc(numbers, func(n string) bool {
+		return !slices.Contains(found, strings.ReplaceAll(n, ",", ""))
 	})
 }

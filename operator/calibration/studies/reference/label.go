@@ -36,7 +36,7 @@ func (l *Library) resolve(page Page, label string) (found, error) {
 	if err != nil {
 		return found{}, fmt.Errorf("reference %q: %w", label, err)
 	}
-	out := found{file: from.file, quoted: filepath.Base(name) == "claims" || strings.HasSuffix(name, ".yaml")}
+	out := found{file: from.file, quoted: isQuoted(name)}
 	if name == "figures" {
 		expression = "measured, " + strings.NewReplacer(" over ", " over measured, ", " minus ", " minus measured, ").Replace(expression)
 	}
@@ -59,6 +59,11 @@ func (l *Library) resolve(page Page, label string) (found, error) {
 		}
 	}
 	return out, nil
+}
+
+// isQuoted reports whether the text of a reference repeats numbers of a source, which is a document, a run's settings or a program.
+func isQuoted(source string) bool {
+	return filepath.Base(source) == "claims" || source == "code" || source == "flags" || strings.HasSuffix(source, ".yaml")
 }
 
 func holds(cell Cell, relation string, limit float64) bool {
@@ -124,7 +129,12 @@ func evaluate(table *Table, expression string) (cells []Cell, share bool, err er
 }
 
 func unknownColumn(table *Table, text string) error {
-	return fmt.Errorf("no column begins %q: the columns are %s", text, strings.Join(table.columns, "; "))
+	const most = 40
+	columns, more := table.columns, ""
+	if len(columns) > most {
+		columns, more = columns[:most], fmt.Sprintf("; and %d more", len(columns)-most)
+	}
+	return fmt.Errorf("no column begins %q: the columns are %s%s", text, strings.Join(columns, "; "), more)
 }
 
 func combine(a, b Cell, operator string) (Cell, error) {

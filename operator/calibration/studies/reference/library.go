@@ -73,6 +73,13 @@ func (l *Library) source(page Page, name string) (source, error) {
 		file := filepath.Join(study, "document", "claims.yaml")
 		table, err := l.cached(file, func() (*Table, error) { return l.quotes(file) })
 		return source{table, file}, err
+	case name == "code":
+		crate := filepath.Dir(page.Path)
+		table, err := l.cached(crate+"/src", func() (*Table, error) { return l.constants(crate) })
+		return source{table, filepath.Join(crate, "src")}, err
+	case name == "flags":
+		table, file, err := l.flags(page)
+		return source{table, file}, err
 	case strings.HasSuffix(name, ".yaml"):
 		file := filepath.Join(study, name)
 		table, err := l.cached(file, func() (*Table, error) { return l.settings(file) })
@@ -87,7 +94,7 @@ func (l *Library) source(page Page, name string) (source, error) {
 	}
 	folder, table := filepath.Dir(folder), filepath.Base(folder)
 	if !l.exists(filepath.Join(folder, "report.md")) {
-		return source{}, fmt.Errorf("no results of %q: name a folder of %s, a .yaml of the study, claims or figures", name,
+		return source{}, fmt.Errorf("no results of %q: name a folder of %s, a .yaml of the study, claims, figures, code or flags", name,
 			filepath.Join(study, "results"))
 	}
 	if file := filepath.Join(folder, table+".csv"); l.exists(file) {
@@ -220,14 +227,11 @@ func (l *Library) quotes(file string) (*Table, error) {
 	if err := yaml.Unmarshal(raw, &document); err != nil {
 		return nil, err
 	}
-	out := &Table{}
-	row := map[string]Cell{}
+	quoted := map[string]string{}
 	for _, q := range slices.Concat(document.Claims, document.Figures) {
-		out.columns = append(out.columns, q.ID)
-		row[q.ID] = Cell{Text: q.Says + " " + q.At}
+		quoted[q.ID] = q.Says + " " + q.At
 	}
-	out.rows = []map[string]Cell{row}
-	return out, nil
+	return singleRow(quoted), nil
 }
 
 // settings are the values of the fields of a run, by the fields' names, and the bounds of its gates by the gates' names.
@@ -242,13 +246,11 @@ func (l *Library) settings(file string) (*Table, error) {
 	}
 	values := map[string][]string{}
 	collect(object, values)
-	out, row := &Table{}, map[string]Cell{}
+	joined := map[string]string{}
 	for name, found := range values {
-		out.columns = append(out.columns, name)
-		row[name] = Cell{Text: strings.Join(found, " ")}
+		joined[name] = strings.Join(found, " ")
 	}
-	out.rows = []map[string]Cell{row}
-	return out, nil
+	return singleRow(joined), nil
 }
 
 func collect(value any, into map[string][]string) {

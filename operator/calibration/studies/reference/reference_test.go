@@ -10,13 +10,6 @@ import (
 
 const root = "../../../.."
 
-// unconverted are the pages whose numbers are not all references yet, each with the most that it may have.
-// studies.numbers_without_reference counts them.
-var unconverted = map[string]int{
-	"workloads/batch/curp-ho/README.md": 49, "workloads/batch/rms24/README.md": 51, "workloads/insert/diskann/README.md": 50,
-	"workloads/scan/pir/README.md": 39,
-}
-
 // shared holds the tables of the checkout for all tests, because reading the ledgers takes a second.
 var shared = NewLibrary(root)
 
@@ -45,15 +38,7 @@ func TestPages_ReferencesShowTheirCells(t *testing.T) {
 func TestPages_NumbersAreReferences(t *testing.T) {
 	library, all := pages(t)
 	for _, page := range all {
-		found := library.Unreferenced(page)
-		if most, ok := unconverted[page.Path]; ok {
-			if len(found) != most {
-				t.Errorf("%s has %d numbers without a reference, and the list says %d: refer to cells, and lower the number in the list",
-					page.Path, len(found), most)
-			}
-			continue
-		}
-		for _, at := range found {
+		for _, at := range library.Unreferenced(page) {
 			t.Errorf("%s:%s is no reference: write [TEXT][SOURCE: COLUMN, ROW], or omit it", page.Path, at)
 		}
 	}
@@ -62,9 +47,6 @@ func TestPages_NumbersAreReferences(t *testing.T) {
 func TestPages_ExplanationsHaveAShare(t *testing.T) {
 	library, all := pages(t)
 	for _, page := range all {
-		if _, ok := unconverted[page.Path]; ok {
-			continue
-		}
 		for _, problem := range library.Explanations(page) {
 			t.Error(problem)
 		}
@@ -82,7 +64,12 @@ func study(t *testing.T, text string) (*Library, Page) {
 			"| --- | --- | --- | --- |\n| NoGo | gain (advisory) | b | 0.5000x \\[0.4000, 0.6000\\] |\n\n" +
 			"Again:\n\n| outcome | gate |\n| --- | --- |\n" +
 			"| Go | gain |\n\n* cpuModel: `\"AMD EPYC\"`\n",
-		"workloads/a/b/src/lib.rs":                 "fn known() {}",
+		"workloads/a/b/src/lib.rs":        "fn known() {}",
+		"workloads/a/b/src/server/mod.rs": "pub(crate) const ROOM: usize = 64 << 20;\nconst STEP: u64 = 4_096;\nconst OTHER: u8 = STEP as u8;",
+		"workloads/a/b/src/wait.rs":       "const STEP: u64 = 2;\nconst STALL: Duration = Duration::from_millis(20);",
+		"workloads/harness/src/flags.rs":  "pub const USAGE: u8 = 2;\nconst STALL: u8 = 7;",
+		"charts/assay/files/benchmarktemplates/t.yaml": "spec: {parameters: [{name: batchSize, default: \"8\", minimum: \"1\", maximum: \"32\"}, " +
+			"{name: aes, enum: [\"256\", \"512\"]}]}\n",
 		"workflows/studies/s/run.yaml":             "# Is it fast?\nkind: BenchmarkRun\nspec: {gates: [{name: gain, metric: time, op: RatioAtMost, bound: \"0.95\"}]}\n",
 		"workflows/studies/s/document/claims.yaml": "claims: [{id: c, at: here, says: \"it saves 12 % of 5,200 us\"}]\n",
 	} {
@@ -162,6 +149,36 @@ func TestRender_InvalidReferencesAreErrors(t *testing.T) {
 	}
 }
 
+func TestRender_TextRepeatsTheProgram(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"a constant":                       {"[4,096 bytes][code: server::STEP]", ""},
+		"a shifted constant":               {"[64 MiB][code: ROOM]", ""},
+		"one in words":                     {"[two][code: wait::STEP]", ""},
+		"a duration":                       {"[20 ms][code: STALL]", ""},
+		"one of the harness":               {"[2][code: USAGE]", ""},
+		"a constant with another value":    {"[4,095 bytes][code: server::STEP]", "is not in"},
+		"a name with several values":       {"[2][code: STEP]", "no column"},
+		"a constant made of others":        {"[2][code: OTHER]", "no column"},
+		"the limits of a flag":             {"[1 to 32][flags: batch-size]", ""},
+		"the default of a flag":            {"[8][flags: batch-size]", ""},
+		"the choices of a flag":            {"[256 or 512][flags: aes]", ""},
+		"a value that the flag has not":    {"[33][flags: batch-size]", "is not in"},
+		"a flag that the template has not": {"[33][flags: rows]", "no column"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			library, page := study(t, tc.text+"\n<!-- parameters t -->\n<!-- /parameters -->\n")
+			page.Path = "workloads/a/b/README.md"
+			got, err := library.Render(page)
+			switch {
+			case tc.want == "" && (err != nil || !strings.HasPrefix(got, tc.text)):
+				t.Errorf("got %q, error %v, want the text as it was", got, err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("got %q, error %v, want an error with %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
 func TestUnreferenced_WhatIsNoReferenceIsFound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
@@ -182,7 +199,9 @@ func TestUnreferenced_WhatIsNoReferenceIsFound(t *testing.T) {
 		"a link to another site":           {"[40 ms](https://example.com)", nil},
 		"a link to a file with the number": {"[0.95](run.yaml)", nil},
 		"a link to a file without it":      {"[0.96](run.yaml)", []string{"1: 0.96"}},
+		"one with a part of its number":    {"[0.9](run.yaml)", []string{"1: 0.9"}},
 		"the name of a file":               {"run-25k.yaml", nil},
+		"a number as code":                 {"exit code `2`, `40 ms`", []string{"1: 2", "1: 40"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			library, page := study(t, tc.text+"\n")
