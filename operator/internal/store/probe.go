@@ -54,10 +54,12 @@ func Probe(ctx context.Context, store Store) ([]Trait, error) {
 			return err
 		})
 		return lacks, err
+	case folder, archive:
+		return nil, nil
 	case *s3:
 		return store.probe(ctx)
 	default:
-		return nil, nil
+		return nil, fmt.Errorf("the store at %s cannot be used: nothing is known of the traits of a %T", store.URL(), store)
 	}
 }
 
