@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use assay_schema::attempt::{Environment, Isolation, NoiseWindow};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::canary::Canaries;
 use crate::cgroup::Cgroups;
@@ -26,7 +27,7 @@ struct Survey {
     schema: &'static str,
     environment: Environment,
     isolation: Isolation,
-    noise: NoiseWindow,
+    noise: serde_json::Map<String, Value>,
 }
 
 /// Observes the machine for one second and prints one line of JSON.
@@ -55,13 +56,30 @@ fn look() -> Survey {
         schema: "assay.dev/survey/v1alpha1",
         environment: environment::read(&host, &cgroups, allowed.as_ref(), Planned::default()),
         isolation: Grant::read(&host, &cgroups).judge(&observed),
-        noise: NoiseWindow {
-            read_bandwidth_bytes_per_second: probes.read_bandwidth_bytes_per_second,
-            timer_lateness_seconds: probes.timer_lateness_seconds,
-            spin_seconds: probes.spin_seconds,
-            canary_seconds: probes.canary_seconds,
-            canary_bytes: probes.canary_bytes,
-            ..during
-        },
+        noise: both(&during, &probes),
+    }
+}
+
+/// The readings of a second, and those of the probes where it has none.
+fn both(during: &NoiseWindow, probes: &NoiseWindow) -> serde_json::Map<String, Value> {
+    let mut all = serde_json::Map::new();
+    for window in [probes, during] {
+        if let Ok(Value::Object(readings)) = serde_json::to_value(window) {
+            all.extend(readings.into_iter().filter(|(_, reading)| !reading.is_null()));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_windows_give_their_readings_and_the_second_wins() {
+        let probes = NoiseWindow { spin_seconds: Some(0.5), window_seconds: Some(0.25), ..NoiseWindow::default() };
+        let during = NoiseWindow { steal_ratio: Some(0.0), window_seconds: Some(1.0), ..NoiseWindow::default() };
+        let want = serde_json::json!({ "spinSeconds": 0.5, "stealRatio": 0.0, "windowSeconds": 1.0 });
+        assert_eq!(Value::Object(both(&during, &probes)), want);
     }
 }
