@@ -8,12 +8,13 @@ use assay_schema::result::Reading;
 use assay_schema::wave::{Format, MetricSource, Output};
 use proptest::prelude::*;
 
-const FORMATS: [(Format, &str); 22] = [
+const FORMATS: [(Format, &str); 23] = [
     (Format::GoBench, "go-1.26.8.txt"),
     (Format::GoBench, "go-1.26.8.json"),
     (Format::Criterion, "criterion-0.8.2-bencher.txt"),
     (Format::GoogleBenchmark, "google-benchmark-1.7.1.json"),
     (Format::Hyperfine, "hyperfine-1.20.0.json"),
+    (Format::PytestBenchmark, "pytest-benchmark-5.3.1.json"),
     (Format::K6, "k6-1.8.1-summary-export.json"),
     (Format::Csv, "table.csv"),
     (Format::Jmh, "jmh-1.37.json"),
@@ -37,10 +38,15 @@ const FORMATS: [(Format, &str); 22] = [
 type Whole = (Format, &'static str, Option<&'static str>, Option<&'static str>, &'static str);
 
 /// Outputs with a detectable end, each with a figure of its last lines.
-const WHOLE: [Whole; 16] = [
+const WHOLE: [Whole; 21] = [
     (Format::GoBench, "go-1.26.8.txt", Some("BenchmarkJoin/way=builder"), Some("allocs/op"), "1"),
     (Format::GoBench, "go-1.26.8-two-packages.txt", Some("example.com/two/b.BenchmarkSum"), None, "s"),
     (Format::GoBench, "go-1.26.8.json", Some("BenchmarkJoin/way=plus"), None, "s"),
+    (Format::Criterion, "criterion-0.8.2-bencher.txt", Some("find/binary"), None, "s"),
+    (Format::GoogleBenchmark, "google-benchmark-1.7.1.json", Some("BM_List/65536"), None, "s"),
+    (Format::Hyperfine, "hyperfine-1.20.0.json", Some("gzip -9 -c numbers.txt"), None, "s"),
+    (Format::PytestBenchmark, "pytest-benchmark-5.3.1.json", Some("test_lookup[set]"), None, "s"),
+    (Format::K6, "k6-1.8.1-summary-export.json", Some("http_reqs"), Some("rate"), "1/s"),
     (Format::Iperf3, "iperf3-3.12.json", None, Some("cpu_utilization_percent.remote_system"), "1"),
     (Format::Pgbench, "pgbench-15.18.txt", None, None, "1/s"),
     (Format::Vegeta, "vegeta-12.13.0.json", None, Some("success"), "1"),
@@ -55,6 +61,18 @@ const WHOLE: [Whole; 16] = [
     (Format::Divan, "divan-0.1.21.txt", Some("collect"), None, "s"),
     (Format::Catch2, "catch2-2.13.10.xml", Some("std::stable_sort <1000>"), Some("high standard deviation"), "s"),
 ];
+
+/// Formats whose outputs may end after any line, and the test of a document with a path.
+const ENDLESS: [Format; 2] = [Format::Csv, Format::Json];
+
+#[test]
+fn every_format_of_a_tool_has_its_rows_here() {
+    for format in Format::ALL.iter().filter(|format| !matches!(format, Format::AssayResult | Format::None)) {
+        assert!(FORMATS.iter().any(|(known, _)| known == format), "{format:?} has no row in FORMATS");
+        let whole = WHOLE.iter().any(|(known, ..)| known == format);
+        assert!(whole != ENDLESS.contains(format), "{format:?} has no row in WHOLE and none in ENDLESS, or both");
+    }
+}
 
 fn fixture(name: &str) -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)).expect("a fixture")
