@@ -148,7 +148,8 @@ func compared(i, j int, a, b *Run) pair {
 	out.Comparison = found
 	for _, of := range found.Rows {
 		one := row{
-			Point: of.Point, Arm: of.Arm, Metric: analysis.StatisticName(of.Metric, of.Statistic), A: analysis.Describe(&of.A), B: analysis.Describe(&of.B),
+			Point: of.Point, Arm: of.Arm, Metric: analysis.StatisticName(of.Metric, of.Statistic),
+			A: analysis.Describe(&of.A), B: analysis.Describe(&of.B),
 		}
 		if ratio := of.Ratio; ratio != nil {
 			one.Ratio = analysis.Describe(ratio)

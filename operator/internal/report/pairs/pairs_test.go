@@ -135,7 +135,9 @@ func TestPage_SizeIsBounded(t *testing.T) {
 	large := *one.Analysis
 	large.Arms = nil
 	for i := range mostRows/2 + 1 {
-		large.Arms = append(large.Arms, analysis.ArmResult{Point: fmt.Sprint(i), Arm: "x", Metric: "time", Estimate: analysis.Estimate{Value: 1, Unit: "s"}})
+		large.Arms = append(large.Arms, analysis.ArmResult{
+			Point: fmt.Sprint(i), Arm: "x", Metric: "time", Estimate: analysis.Estimate{Value: 1, Unit: "s"},
+		})
 	}
 	one.Analysis = &large
 	if _, err := Page([]Run{one, one}); err == nil || !strings.Contains(err.Error(), "name fewer runs") {
