@@ -49,21 +49,25 @@ func allGates(gates []analysis.GateResult) *gatesPlot {
 	return out
 }
 
-// ofBound returns the interval of a gate in units of its bound. Gates on outputs, on completion and on differences, and those with a figure
-// of 0, are not drawn.
+// ofBound returns the interval of a gate in units of its bound, or of the nearer one of two bounds. Gates on outputs, on completion and on
+// differences, and those with a figure of 0, are not drawn.
 func ofBound(g *analysis.GateResult) (row chart.Estimate, drawn bool) {
 	subject := g.Op.Subject()
 	if subject != experiment.SubjectRatio && subject != experiment.SubjectLevel || g.Bound == nil || g.Estimate == nil ||
 		g.Estimate.Low == nil || g.Estimate.High == nil || *g.Bound <= 0 || *g.Estimate.Low <= 0 {
 		return row, false
 	}
-	row = chart.Estimate{
-		Name:  g.Candidate + atPoint(g.Point) + ": " + g.Gate,
-		Value: g.Estimate.Value / *g.Bound, Low: *g.Estimate.Low / *g.Bound, High: *g.Estimate.High / *g.Bound,
-		Class: VerdictClass(g.Outcome),
-	}
-	if g.Condition().Region().High > *g.Bound { // It asks for at least the bound.
-		row.Value, row.Low, row.High = 1/row.Value, 1/row.High, 1/row.Low
-	}
+	row = within(g.Condition().Region(), *g.Estimate.Low, g.Estimate.Value, *g.Estimate.High)
+	row.Name, row.Class = g.Candidate+atPoint(g.Point)+": "+g.Gate, VerdictClass(g.Outcome)
 	return row, true
+}
+
+// within returns a positive figure and its interval as parts of the end of a region that is nearest to each: at most 1 inside.
+func within(region experiment.Region, low, value, high float64) chart.Estimate {
+	part := func(figure float64) float64 { return max(figure/region.High, region.Low/figure) }
+	out := chart.Estimate{Value: part(value), Low: min(part(low), part(high)), High: max(part(low), part(high))}
+	if centre := math.Sqrt(region.Low * region.High); low < centre && centre < high {
+		out.Low = part(centre)
+	}
+	return out
 }

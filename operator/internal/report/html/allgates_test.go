@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/utils/ptr"
+
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 )
@@ -53,6 +55,31 @@ func TestAllGates_EveryGateHoldsLeftOfItsBound(t *testing.T) {
 	}
 	if allGates(gates[:1]) != nil {
 		t.Error("one gate has a plot of all")
+	}
+}
+
+// A figure is drawn left of 1 if it is in the region of its gate, whether the region has one end or two.
+func TestWithin_FiguresInsideAreAtMostOne(t *testing.T) {
+	regions := map[string]experiment.Region{"both ends": {Low: 0.5, High: 2}}
+	for _, op := range experiment.Ops(experiment.SubjectRatio, experiment.SubjectLevel) {
+		regions[string(op)] = experiment.Condition{Op: op, Bound: ptr.To(1.25)}.Region()
+	}
+	for name, region := range regions {
+		for _, figure := range []float64{0.1, 0.4, 0.6, 1, 1.2, 1.3, 1.9, 2.1, 30} {
+			inside := region.Low <= figure && figure <= region.High
+			if row := within(region, figure, figure, figure); (row.Value <= 1) != inside || row.Low != row.Value || row.High != row.Value {
+				t.Errorf("%s: %g is at %+v and inside: %v", name, figure, row, inside)
+			}
+		}
+		for _, ends := range [][2]float64{{0.1, 0.4}, {0.4, 0.6}, {0.8, 1.2}, {0.6, 1.6}, {1.5, 3}, {0.1, 30}} {
+			row := within(region, ends[0], (ends[0]+ends[1])/2, ends[1])
+			for part := 0.0; part <= 1; part += 0.01 {
+				figure := ends[0] + part*(ends[1]-ends[0])
+				if at := within(region, figure, figure, figure).Value; at < row.Low-1e-9 || at > row.High+1e-9 {
+					t.Errorf("%s: %g of %v is at %g, outside %+v", name, figure, ends, at, row)
+				}
+			}
+		}
 	}
 }
 
