@@ -53,8 +53,10 @@ func passages(page string) []passage {
 
 var (
 	// causal are the words by which a sentence explains another.
-	causal = regexp.MustCompile(`\b(because|due to|owing to|thanks to|therefore|hence|thus|caused? by|why|reasons?|bottleneck|dominates?|` +
-		`explains?|it is the \w+ that)\b|[,;:] so (it|its|the|they|their|what|no|nothing|an?)\b|, (for (it|its|they|their|all of|none of)|by what)\b`)
+	causal = regexp.MustCompile(`\b(because|due to|owing to|thanks to|therefore|hence|thus|caused? by|is the cause|why|reasons?|bottleneck|` +
+		`dominates?|explains?|stems? from|results? from|accounts? for|responsible for|it is the \w+ that)\b|` +
+		`[,;:] so (it|its|the|they|their|what|no|nothing|an?)\b|, (for (it|its|they|their|all of|none of)|by what|since)\b|` +
+		`, as (it|its|the \w+|they|their|all|both|each|every|no) (\w+ )?(is|are|was|were|has|have|had|leaves?|loaded|makes?|answers?|takes?)\b`)
 	// open are sentences that ask or suppose, or repeat the document's words.
 	open = regexp.MustCompile(`(?i)\b(if|whether|would|may|might|asks?|asked|and why)\b|\?$|\]\[(?:[\w-]+/)?claims: `)
 	bold = regexp.MustCompile(`\*\*[^*]+\*\*`)

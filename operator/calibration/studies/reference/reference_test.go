@@ -217,6 +217,10 @@ func TestExplanations_WithoutAShareAreFound(t *testing.T) {
 		text, want string
 	}{
 		"a cause without a figure":         {"It is slow because it reads.", "without a share"},
+		"a cause after a comma":            {"It is slow, as it has more to read.", "without a share"},
+		"a cause in a noun":                {"Reading is the cause of it.", "without a share"},
+		"a cause that results":             {"The time results from reading.", "without a share"},
+		"a comparison with as":             {"It reads, as in the document.", ""},
 		"a cause with a time only":         {"It is slow because it reads [2 ms][run: time (us), size=1, a].", "without a share"},
 		"a cause with a share":             {"It is slow because it reads [0.5][run: time (us), size=1, b over size=1, a] of it.", ""},
 		"a cause with a ratio":             {"It is slow because it reads [0.5x][run: time against a, size=1, b].", ""},
