@@ -11,6 +11,7 @@
 //	run/inserts: COLUMN, ROW            of several tables of a run, this one
 //	run/gates: estimate, GATE, ARM      a table of the run's report, by its heading
 //	run: verdict                        also machine and date; the date is that of the first attempt in the ledger
+//	run/counters: NAME, ROW             the median of a counter of the run's trials, from the archive of its ledger
 //	run.yaml: FIELD                     a setting of a run: the values of a field, or the bound of a gate
 //	claims: ID                          a place of the study's document, quoted in document/claims.yaml
 //	figures: NAME, MACHINE              a row of the page's table of figures

@@ -27,38 +27,78 @@ var condition = regexp.MustCompile(`^(.*) (below|above|at least|at most|spans) (
 
 // resolve finds the cells of a label and checks its condition.
 func (l *Library) resolve(page Page, label string) (found, error) {
+	out, asked, err := l.lookUp(page, label)
+	if err != nil || asked == nil {
+		return out, err
+	}
+	for _, cell := range out.cells {
+		if !cell.Numeric || !holds(cell, asked.relation, asked.limit) {
+			return found{}, fmt.Errorf("reference %q does not hold: the cell is %s", label, cell.Text)
+		}
+	}
+	return out, nil
+}
+
+// asked is the condition that a label ends in.
+type asked struct {
+	relation string
+	limit    float64
+}
+
+// lookUp finds the cells of a label, and its condition or nil.
+func (l *Library) lookUp(page Page, label string) (found, *asked, error) {
 	label = strings.Join(strings.Fields(label), " ")
 	name, expression, ok := strings.Cut(label, ": ")
 	if !ok {
-		return found{}, fmt.Errorf("invalid reference %q: write SOURCE: COLUMN, ROW", label)
+		return found{}, nil, fmt.Errorf("invalid reference %q: write SOURCE: COLUMN, ROW", label)
 	}
 	from, err := l.source(page, name)
 	if err != nil {
-		return found{}, fmt.Errorf("reference %q: %w", label, err)
+		return found{}, nil, fmt.Errorf("reference %q: %w", label, err)
 	}
 	out := found{file: from.file, quoted: isQuoted(name)}
 	if name == "figures" {
 		expression = "measured, " + strings.NewReplacer(" over ", " over measured, ", " minus ", " minus measured, ").Replace(expression)
 	}
-	match := condition.FindStringSubmatch(expression)
-	if match != nil {
-		expression, out.holds = match[1], true
-	}
-	if out.cells, out.share, err = evaluate(from.table, expression); err != nil {
-		return found{}, fmt.Errorf("reference %q: %w", label, err)
-	}
-	if match != nil {
+	var of *asked
+	if match := condition.FindStringSubmatch(expression); match != nil {
 		limit, ok := number(match[3])
 		if !ok {
-			return found{}, fmt.Errorf("reference %q: invalid limit %q: write a number", label, match[3])
+			return found{}, nil, fmt.Errorf("reference %q: invalid limit %q: write a number", label, match[3])
 		}
-		for _, cell := range out.cells {
-			if !cell.Numeric || !holds(cell, match[2], limit) {
-				return found{}, fmt.Errorf("reference %q does not hold: the cell is %s", label, cell.Text)
-			}
+		expression, out.holds, of = match[1], true, &asked{match[2], limit}
+	}
+	if out.cells, out.share, err = evaluate(from.table, expression); err != nil {
+		return found{}, nil, fmt.Errorf("reference %q: %w", label, err)
+	}
+	return out, of, nil
+}
+
+// Decide reports whether the condition of a label holds for all of its cells. It is not decided if it neither holds for all nor fails for
+// one of them over the whole interval. The error is [ErrNoResult] if the run has no result yet.
+func (l *Library) Decide(page Page, label string) (holdsForAll, decided bool, err error) {
+	out, of, err := l.lookUp(page, label)
+	if err != nil {
+		return false, false, err
+	}
+	if of == nil {
+		return false, false, fmt.Errorf("reference %q has no condition: end it in at least, at most, below or above, and a number", label)
+	}
+	opposite := map[string]string{"below": "above", "above": "below"}
+	holdsForAll = true
+	for _, cell := range out.cells {
+		if !cell.Numeric {
+			return false, false, fmt.Errorf("reference %q: the cell %q is no number", label, cell.Text)
+		}
+		if holds(cell, of.relation, of.limit) {
+			continue
+		}
+		holdsForAll = false
+		if other, ok := opposite[of.relation]; !ok || holds(cell, other, of.limit) {
+			return false, true, nil
 		}
 	}
-	return out, nil
+	return holdsForAll, holdsForAll, nil
 }
 
 // isQuoted reports whether the text of a reference repeats numbers of a source, which is a document, a run's settings or a program.

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/store"
 )
+
+// ErrNoResult is the error of a reference to a run without a published result.
+var ErrNoResult = errors.New("no results")
 
 // Library finds the tables of studies below the root of a checkout.
 type Library struct {
@@ -89,12 +93,16 @@ func (l *Library) source(page Page, name string) (source, error) {
 	if rest, ok := strings.CutPrefix(name, "cluster/"); ok {
 		folder = filepath.Join(study, "results", "cluster", rest)
 	}
+	if run, ok := isCounters(folder); ok && l.exists(filepath.Join(run, "ledger.tar.zst")) {
+		table, err := l.cached(folder, func() (*Table, error) { return l.counters(run) })
+		return source{table, filepath.Join(run, "report.md")}, err
+	}
 	if l.exists(folder) {
 		return l.ownTable(folder)
 	}
 	folder, table := filepath.Dir(folder), filepath.Base(folder)
 	if !l.exists(filepath.Join(folder, "report.md")) {
-		return source{}, fmt.Errorf("no results of %q: name a folder of %s, a .yaml of the study, claims, figures, code or flags", name,
+		return source{}, fmt.Errorf("%w of %q: name a folder of %s, a .yaml of the study, claims, figures, code or flags", ErrNoResult, name,
 			filepath.Join(study, "results"))
 	}
 	if file := filepath.Join(folder, table+".csv"); l.exists(file) {

@@ -3,6 +3,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,8 +15,8 @@ import (
 	"assay.dev/assay/operator/calibration/studies/reference"
 )
 
-// Claim is a claim, criterion, expectation or recommendation of a document, with exactly one of the five ways in which it is answered or
-// not: Gate, Shown, Test, Elsewhere, Open.
+// Claim is a claim, criterion, expectation or recommendation of a document, with exactly one of the six ways in which it is answered or
+// not: Gate, Asks, Shown, Test, Elsewhere, Open.
 type Claim struct {
 	// ID names it in the study. At, Says and When are its place in the document, its words and its condition.
 	ID   string `json:"id"`
@@ -28,7 +29,10 @@ type Claim struct {
 	Gate  string            `json:"gate,omitempty"`
 	Arm   string            `json:"arm,omitempty"`
 	Where map[string]string `json:"where,omitempty"`
-	// Shown are references to cells of runs that end in a condition.
+	// Asks are references to cells of runs that end in a condition, which together are the claim: it is answered if all of them hold, or if
+	// one fails. A run without a result answers nothing yet.
+	Asks []string `json:"asks,omitempty"`
+	// Shown are references to cells of runs that end in a condition, which have to hold: they show the answer.
 	Shown []string `json:"shown,omitempty"`
 	// Test is a test of a workload.
 	Test string `json:"test,omitempty"`
@@ -36,7 +40,7 @@ type Claim struct {
 	Elsewhere string `json:"elsewhere,omitempty"`
 	// Open is the measurement that is missing.
 	Open string `json:"open,omitempty"`
-	// Answer is the answer in words.
+	// Answer is the answer in words, which Gate and Asks may omit: their answer is the outcome.
 	Answer string `json:"answer,omitempty"`
 }
 
@@ -83,19 +87,22 @@ func ReadClaims(root, study string, library *reference.Library) (Answered, error
 		}
 		seen[claim.ID] = true
 		ways := 0
-		for _, way := range []bool{claim.Gate != "", len(claim.Shown) > 0, claim.Test != "", claim.Elsewhere != "", claim.Open != ""} {
+		given := []bool{
+			claim.Gate != "", len(claim.Asks) > 0, len(claim.Shown) > 0, claim.Test != "", claim.Elsewhere != "", claim.Open != "",
+		}
+		for _, way := range given {
 			if way {
 				ways++
 			}
 		}
 		switch {
 		case ways != 1:
-			invalid("it has %d of gate, shown, test, elsewhere and open: write one", ways)
+			invalid("it has %d of gate, asks, shown, test, elsewhere and open: write one", ways)
 		case claim.Elsewhere != "":
 			out.Elsewhere++
 		case claim.Open != "":
 			unanswered(claim.Open)
-		case claim.Answer == "":
+		case claim.Answer == "" && claim.Gate == "" && len(claim.Asks) == 0:
 			invalid("it has no answer: write answer, in words")
 		case claim.Test != "":
 			if !library.HasTest(claim.Test) {
@@ -103,6 +110,13 @@ func ReadClaims(root, study string, library *reference.Library) (Answered, error
 			}
 		case claim.Gate != "":
 			reason, err := gateAnswer(library, page, claim)
+			if err != nil {
+				invalid("%v", err)
+			} else if reason != "" {
+				unanswered(reason)
+			}
+		case len(claim.Asks) > 0:
+			reason, err := asksAnswer(library, page, claim)
 			if err != nil {
 				invalid("%v", err)
 			} else if reason != "" {
@@ -131,8 +145,11 @@ func gateAnswer(library *reference.Library, page reference.Page, claim Claim) (r
 		return "", err
 	}
 	outcomes, err := library.Outcomes(page, name, claim.Gate, claim.Arm, claim.Where)
-	if err != nil {
-		return "the run has no result: " + err.Error(), nil
+	switch {
+	case errors.Is(err, reference.ErrNoResult):
+		return claim.Run + " has no result yet", nil
+	case err != nil:
+		return "the result has no answer: " + err.Error(), nil
 	}
 	for _, undecided := range []string{"Inconclusive", "Invalid", ""} {
 		if slices.Contains(outcomes, undecided) {
@@ -142,11 +159,38 @@ func gateAnswer(library *reference.Library, page reference.Page, claim Claim) (r
 	return "", nil
 }
 
+// asksAnswer returns why the cells of a claim do not answer it, or "". They do if all conditions hold, or if one does not.
+func asksAnswer(library *reference.Library, page reference.Page, claim Claim) (reason string, err error) {
+	for _, label := range claim.Asks {
+		if err := hasSettings(library, page, claim, label); err != nil {
+			return "", err
+		}
+		holds, decided, err := library.Decide(page, label)
+		switch {
+		case errors.Is(err, reference.ErrNoResult):
+			run, _, _ := strings.Cut(label, ": ")
+			return run + " has no result yet", nil
+		case err != nil:
+			return "", err
+		case decided && !holds:
+			return "", nil
+		case !decided:
+			reason = fmt.Sprintf("%q is not decided", label)
+		}
+	}
+	return reason, nil
+}
+
 // shownAnswer checks a reference with a condition. Its run has to have the settings of the claim's condition.
 func shownAnswer(library *reference.Library, page reference.Page, claim Claim, label string) error {
 	if err := library.Holds(page, label); err != nil {
 		return err
 	}
+	return hasSettings(library, page, claim, label)
+}
+
+// hasSettings checks that the run of a label has the settings of a claim's condition.
+func hasSettings(library *reference.Library, page reference.Page, claim Claim, label string) error {
 	run, _, _ := strings.Cut(label, ": ")
 	run = strings.TrimPrefix(run, "cluster/")
 	run, _, _ = strings.Cut(run, "/")

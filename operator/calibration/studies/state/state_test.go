@@ -52,7 +52,16 @@ func TestReadClaims_EachHasOneAnswer(t *testing.T) {
 	}{
 		"a decided gate":              {claim: head + "run: run.yaml, gate: gain, arm: b, where: {size: \"1\"}, answer: No.}"},
 		"a gate that is not decided":  {claim: head + "run: run.yaml, gate: gain, arm: c, answer: No.}", unanswered: "is Inconclusive"},
-		"a gate without a result":     {claim: head + "run: new.yaml, gate: gain, answer: No.}", unanswered: "has no result"},
+		"a gate without a result":     {claim: head + "run: new.yaml, gate: gain, answer: No.}", unanswered: "new.yaml has no result yet"},
+		"a gate without words":        {claim: head + "run: run.yaml, gate: gain, arm: b}"},
+		"a condition that holds":      {claim: head + "asks: [\"run: time (us), b below 3\"]}"},
+		"a condition that fails":      {claim: head + "asks: [\"run: time (us), b below 1\"]}"},
+		"one of several that fails":   {claim: head + "asks: [\"run: ratio, b below 1\", \"run: time (us), b below 1\"]}"},
+		"a condition not decided":     {claim: head + "asks: [\"run: ratio, b below 1\"]}", unanswered: "is not decided"},
+		"a condition without a limit": {claim: head + "asks: [\"run: ratio, b\"]}", invalid: "has no condition"},
+		"a condition of no result":    {claim: head + "asks: [\"new: ratio, b below 1\"]}", unanswered: "new has no result yet"},
+		"a condition of no run":       {claim: head + "asks: [\"old: ratio, b below 1\"], where: {size: \"1\"}}", invalid: "old.yaml"},
+		"a condition at no setting":   {claim: head + "asks: [\"run: ratio, b below 1\"], where: {size: \"3\"}}", invalid: "the condition is 3"},
 		"an unknown gate":             {claim: head + "run: run.yaml, gate: loss, answer: No.}", invalid: "has no gate"},
 		"another condition":           {claim: head + "run: run.yaml, gate: gain, where: {size: \"3\"}, answer: No.}", invalid: "the condition is 3"},
 		"a gate at another point":     {claim: head + "run: run.yaml, gate: gain, where: {size: \"2\"}, answer: No.}", invalid: "the condition is 2"},
@@ -83,7 +92,7 @@ func TestReadClaims_EachHasOneAnswer(t *testing.T) {
 			const run = "spec:\n  sweep: {axes: [{name: size, values: [\"1\", \"2\"]}]}\n  gates: [{name: gain, at: {size: \"1\"}}]\n"
 			write("s/run.yaml", run)
 			write("s/new.yaml", run)
-			write("s/results/local/run/t.csv", "arm,time (us)\nb,2\n")
+			write("s/results/local/run/t.csv", "arm,time (us),ratio,ratio low,ratio high\nb,2,0.9,0.8,1.1\n")
 			write("s/results/local/run/report.md", "## Gates\n\n| outcome | gate | candidate | point |\n| --- | --- | --- | --- |\n"+
 				"| NoGo | gain | b | size=1 |\n| Inconclusive | gain | c | size=1 |\n")
 			write("workloads/a/b/src/lib.rs", "fn known() {}")
