@@ -23,14 +23,19 @@ take_down() {
   exit "$status"
 }
 
-# install_assay brings up a cluster with Assay on it and leaves KUBECONFIG and PATH pointing at it.
+# install_assay brings up a cluster with Assay on it and leaves KUBECONFIG and PATH pointing at it. NODES is the number of its nodes; of
+# several, the first has Assay's own pods, and the others measure.
 install_assay() {
+  local nodes=${NODES:-1}
   step "Building the cluster tool"
   make --no-print-directory bin/cluster
   local mode
   mode=$(bin/cluster choose)
   if [ "$mode" = embedded ]; then
     bin/cluster preflight
+  elif [ "$nodes" != 1 ]; then
+    echo "NODES=$nodes: only CLUSTER=embedded makes nodes, and this one is $mode" >&2
+    return 1
   fi
 
   step "Building Assay"
@@ -59,6 +64,11 @@ install_assay() {
   if [ "$mode" != existing ]; then
     step "Loading images"
     bin/cluster load --mode "$mode" "${archives[@]}"
+  fi
+  if [ "$nodes" != 1 ]; then
+    step "Adding nodes, with copies of the first one's images"
+    bin/cluster up --nodes "$nodes"
+    HELM_ARGS="--set policy.nodeLabel=assay.dev/measure --set-string scheduling.nodeSelector.assay\\.dev/platform=true ${HELM_ARGS:-}"
   fi
 
   step "Installing charts/assay"

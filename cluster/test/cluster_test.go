@@ -175,9 +175,12 @@ func (m *machine) kill(name string) {
 	}
 }
 
+// probe is the probe's program on this machine.
+func (m *machine) probe() string { return filepath.Join(filepath.Dir(m.binary), "probe") }
+
 func (m *machine) loadProbe() {
 	m.Helper()
-	archive := m.cluster("images", "add", "--name", probeImage, "--file", "/probe="+filepath.Join(filepath.Dir(m.binary), "probe"),
+	archive := m.cluster("images", "add", "--name", probeImage, "--file", "/probe="+m.probe(),
 		"--entrypoint", "/probe", "--user", "65532")
 	m.cluster("load", strings.TrimSpace(archive))
 }
@@ -260,7 +263,7 @@ func traces(t *testing.T) map[string][]string {
 		}
 	}
 	for what, pattern := range map[string]string{
-		"network namespaces": "/run/netns/" + clusterName,
+		"network namespaces": "/run/netns/" + clusterName + "*",
 		"interfaces":         "/sys/class/net/*",
 		"cgroups":            "/sys/fs/cgroup/{,*/}" + clusterName,
 		"state":              "/var/lib/" + clusterName,

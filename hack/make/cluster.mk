@@ -5,7 +5,7 @@ quickstart: build-go build-rust ## The PIR study without a cluster, in a few min
 	@hack/quickstart.sh
 
 .PHONY: demo
-demo: ## The PIR study on a real cluster: build, start, install, run, print the verdicts.
+demo: ## The PIR study on a real cluster: build, start, install, run, print the verdicts. NODES=3 has three nodes.
 	@hack/demo.sh
 
 .PHONY: readme-demo

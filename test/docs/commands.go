@@ -40,7 +40,7 @@ var (
 	commandHead = regexp.MustCompile(`(?m)^## (.+)$`)
 	flagLine    = regexp.MustCompile(`(?m)^ +(?:(-[a-zA-Z]), )?(--[a-z][a-z0-9-]*)`)
 	useLine     = regexp.MustCompile(`Use: +"([a-z-]+)`)
-	flagCall    = regexp.MustCompile(`\.(?:String|StringVar|BoolVar|Int64Var|StringArrayVar)\([^"\n]*"([a-z][a-z-]*)"`)
+	flagCall    = regexp.MustCompile(`\.(?:String|StringVar|BoolVar|IntVar|Int64Var|StringArrayVar)\([^"\n]*"([a-z][a-z-]*)"`)
 	index       = regexp.MustCompile(`\[[0-9]+\]`)
 )
 

@@ -19,10 +19,15 @@ import (
 	"assay.dev/assay/cluster/internal/embedded"
 	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/image"
+	"assay.dev/assay/cluster/internal/turn"
 )
 
 // Main runs the command line and returns the exit code.
 func Main() int {
+	// The container runtime starts a plugin by its name, without arguments.
+	if filepath.Base(os.Args[0]) == turn.Plugin {
+		return turn.Main(os.Getenv, os.Stdin, os.Stdout)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := root().ExecuteContext(ctx); err != nil {
@@ -51,9 +56,9 @@ func root() *cobra.Command {
 	a := &app{out: os.Stdout, log: os.Stderr}
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "A one-node Kubernetes for this machine, built from source",
-		Long: `A one-node Kubernetes for this machine: compiled from released Go modules, running in its own network namespace and cgroup,
-and removed without a trace. Settings come from the environment: ASSAY_CLUSTER_STATE, ASSAY_CACHE, ASSAY_CLUSTER_PORT,
+		Short: "A Kubernetes for this machine, built from source",
+		Long: `A Kubernetes with one node or several for this machine: compiled from released Go modules, running in separate network namespaces
+and a cgroup, and removed without a trace. Settings come from the environment: ASSAY_CLUSTER_STATE, ASSAY_CACHE, ASSAY_CLUSTER_PORT,
 ASSAY_CLUSTER_NAME, ASSAY_CLUSTER_SOURCE. Output for scripts goes to standard output, messages for people to standard error.`,
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
@@ -64,7 +69,7 @@ ASSAY_CLUSTER_NAME, ASSAY_CLUSTER_SOURCE. Output for scripts goes to standard ou
 		},
 	}
 	cmd.AddCommand(
-		a.preflightCommand(), a.buildCommand(), a.imagesCommand(), a.upCommand(), a.loadCommand(), a.downCommand(),
+		a.preflightCommand(), a.buildCommand(), a.imagesCommand(), a.upCommand(), a.nodeCommand(), a.loadCommand(), a.downCommand(),
 		a.statusCommand(), a.logsCommand(), a.kubeconfigCommand(), a.chooseCommand(),
 		a.sbomCommand(), a.provenanceCommand(), enterCommand(), forwardCommand(),
 	)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/embedded"
 	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/mode"
@@ -127,11 +128,15 @@ func (a *app) locked(ctx context.Context, f func(*embedded.Cluster) error) error
 }
 
 func (a *app) upCommand() *cobra.Command {
-	return withMode(&cobra.Command{
+	var nodes int
+	cmd := withMode(&cobra.Command{
 		Use:   "up",
 		Short: "Bring the cluster up; safe at any time, also after a crash",
 		Args:  cobra.NoArgs,
 	}, func(ctx context.Context, chosen mode.Mode, _ []string) error {
+		if chosen != mode.Embedded && nodes != 0 {
+			return fmt.Errorf("invalid flag --nodes %d: only the embedded cluster has it, and this one is %s", nodes, chosen)
+		}
 		switch chosen {
 		case mode.Existing:
 			return a.upExisting(ctx)
@@ -150,9 +155,58 @@ func (a *app) upCommand() *cobra.Command {
 			if err := preflight.Join(preflight.Check(preflight.Observe(ctx, cluster))); err != nil {
 				return err
 			}
-			return cluster.Up(ctx)
+			return cluster.Up(ctx, nodes)
 		})
 	})
+	cmd.Flags().IntVar(&nodes, "nodes", 0, fmt.Sprintf("number of nodes, 1 to %d; 0 keeps those of the cluster, and 1 for a new one",
+		config.MaxNodes))
+	return cmd
+}
+
+// nodeCommand works on single nodes of the embedded cluster.
+func (a *app) nodeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "node", Short: "Add, stop, start, delete or cut off a node of a running cluster"}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "add",
+		Short: "Add a node and print its name; every kubelet starts again, because the machine is divided anew",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.withSource(); err != nil {
+				return err
+			}
+			return a.locked(cmd.Context(), func(cluster *embedded.Cluster) error {
+				name, err := cluster.AddNode(cmd.Context())
+				if err == nil {
+					fmt.Fprintln(a.out, name)
+				}
+				return err
+			})
+		},
+	})
+	for _, one := range []struct {
+		use, short string
+		do         func(context.Context, *embedded.Cluster, string) error
+	}{
+		{"stop", "Switch a node off: its processes, mounts and namespaces end at once, its disk stays",
+			func(_ context.Context, c *embedded.Cluster, name string) error { return c.StopNode(name) }},
+		{"start", "Start a node that was stopped, or reconnect one that was cut off",
+			func(ctx context.Context, c *embedded.Cluster, name string) error { return c.StartNode(ctx, name) }},
+		{"delete", "Stop a node and remove it with its disk",
+			func(ctx context.Context, c *embedded.Cluster, name string) error { return c.DeleteNode(ctx, name) }},
+		{"isolate", "Cut a node off from the others, while everything on it continues",
+			func(_ context.Context, c *embedded.Cluster, name string) error { return c.IsolateNode(name) }},
+	} {
+		cmd.AddCommand(&cobra.Command{
+			Use: one.use + " NODE", Short: one.short, Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				if err := a.withSource(); err != nil {
+					return err
+				}
+				return a.locked(cmd.Context(), func(cluster *embedded.Cluster) error { return one.do(cmd.Context(), cluster, args[0]) })
+			},
+		})
+	}
+	return cmd
 }
 
 // upExisting only makes sure that the user's own cluster answers.

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"assay.dev/assay/cluster/internal/config"
@@ -34,8 +36,6 @@ func Issue(s Settings, now func() time.Time) (certs Certificates, err error) {
 		{certs.Cluster, apiServerSubject(), &certs.APIServer},
 		{certs.Cluster, Subject{Name: "apiserver-kubelet", User: "kube-apiserver-kubelet-client", Groups: []string{"system:masters"}},
 			&certs.APIServerKubelet},
-		{certs.Cluster, Subject{Name: "kubelet-server", User: "kubelet", Hosts: []string{config.NodeName}, Addresses: ips(config.NodeIP)},
-			&certs.KubeletServer},
 		{certs.FrontProxy, Subject{Name: "front-proxy-client", User: "front-proxy-client"}, &certs.FrontProxyClient},
 		{certs.EtcdCA, Subject{Name: "etcd-server", User: "etcd", Hosts: []string{"localhost"},
 			Addresses: ips(netip.MustParseAddr("127.0.0.1"))}, &certs.EtcdServer},
@@ -48,19 +48,49 @@ func Issue(s Settings, now func() time.Time) (certs Certificates, err error) {
 	if err := s.writeKubeconfigs(certs); err != nil {
 		return certs, err
 	}
-	certs.Fingerprint, err = fingerprint(store.Dir)
-	return certs, err
+	if certs.Fingerprint, err = fingerprint(store.Dir, isKubelet); err != nil {
+		return certs, err
+	}
+	certs.Kubelet, certs.NodeFingerprint = map[string]Pair{}, map[string]string{}
+	for _, member := range s.Members {
+		if certs.Kubelet[member.Name], err = s.issueNode(certs.Cluster, member.Node); err != nil {
+			return certs, err
+		}
+		notKubelet := func(file string) bool { return !isKubelet(file) }
+		if certs.NodeFingerprint[member.Name], err = fingerprint(member.StatePath("pki"), notKubelet); err != nil {
+			return certs, err
+		}
+	}
+	return certs, nil
 }
 
-// fingerprint changes when any certificate does: programs that still use the old ones must be restarted.
-func fingerprint(dir string) (string, error) {
+// isKubelet reports whether a certificate is one of a node's own. They lie in the node's folder, so that they come and go with it, and
+// change no other component's fingerprint.
+func isKubelet(file string) bool { return strings.HasPrefix(file, Kubelet) }
+
+// issueNode makes, or keeps, the certificates and the kubeconfig of a node's kubelet.
+func (s Settings) issueNode(authority *Authority, node config.Node) (server Pair, err error) {
+	authority = authority.In(node.StatePath("pki"))
+	server, err = authority.Issue(Subject{Name: "kubelet-server", User: "kubelet", Hosts: []string{node.Name}, Addresses: ips(node.IP)})
+	if err != nil {
+		return server, err
+	}
+	client, err := authority.Issue(Subject{Name: Kubelet, User: "system:node:" + node.Name, Groups: []string{"system:nodes"}})
+	if err != nil {
+		return server, err
+	}
+	return server, s.writeKubeconfig(kubeletKubeconfig(node), config.APIServerURL(), authority.Cert, client)
+}
+
+// fingerprint changes when a certificate does, except those that are left out: programs that still use the old ones must be restarted.
+func fingerprint(dir string, except func(file string) bool) (string, error) {
 	folder := os.DirFS(dir)
 	files, err := fs.Glob(folder, "*.crt")
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
-	for _, file := range files {
+	for _, file := range slices.DeleteFunc(files, except) {
 		data, err := fs.ReadFile(folder, file)
 		if err != nil {
 			return "", err
@@ -79,14 +109,13 @@ func apiServerSubject() Subject {
 	}
 }
 
-// users are the API server's clients: the rights of each come with its name or group.
+// users are the API server's clients, except kubelets: the rights of each come with its name or group.
 var users = []Subject{
 	{Name: "admin", User: "assay-admin", Groups: []string{"system:masters"}},
 	{Name: ControllerManager, User: "system:kube-controller-manager"},
 	{Name: Scheduler, User: "system:kube-scheduler"},
 	{Name: Proxy, User: "system:kube-proxy"},
 	{Name: Policies, User: policiesUser},
-	{Name: Kubelet, User: "system:node:" + config.NodeName, Groups: []string{"system:nodes"}},
 }
 
 func (s Settings) writeKubeconfigs(certs Certificates) error {
@@ -99,18 +128,22 @@ func (s Settings) writeKubeconfigs(certs Certificates) error {
 		if user.Name == "admin" {
 			path, server = s.Kubeconfig(), s.HostURL()
 		}
-		text, err := Kubeconfig(s.Name, server, certs.Cluster.Cert, pair)
-		if err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		if err := s.writeKubeconfig(path, server, certs.Cluster.Cert, pair); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s Settings) writeKubeconfig(path, server, authorityCert string, client Pair) error {
+	text, err := Kubeconfig(s.Name, server, authorityCert, client)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
 }
 
 // policiesUser enforces network policies. Kubernetes defines no such user, so PoliciesManifest grants its rights.
@@ -124,7 +157,7 @@ func PoliciesManifest() string {
 // CoreDNSManifest is cluster DNS, with the given image.
 func CoreDNSManifest(image string) string {
 	return fill(coreDNSManifest, map[string]string{
-		"IMAGE": image, "DOMAIN": config.ClusterDomain, "DNS": config.DNSServiceIP.String(),
+		"IMAGE": image, "DOMAIN": config.ClusterDomain, "DNS": config.DNSServiceIP.String(), "NODE": config.NodeName,
 	})
 }
 

@@ -66,6 +66,13 @@ func (s KeyStore) Authority(name string) (*Authority, error) {
 	return &Authority{Pair: pair, store: s, cert: cert, key: key}, nil
 }
 
+// In returns the authority with another folder for the certificates that it issues.
+func (a *Authority) In(dir string) *Authority {
+	out := *a
+	out.store.Dir = dir
+	return &out
+}
+
 // Subject is whom a certificate is for: a user with groups, a server with names, or both.
 type Subject struct {
 	Name      string // of the files

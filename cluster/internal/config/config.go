@@ -10,16 +10,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
-
-	"assay.dev/assay/cluster/internal/host"
 )
 
 // The addresses below exist only inside the cluster's own network namespace, so they cannot collide with the machine's.
 const (
-	// BridgeName is the bridge every pod is plugged into.
+	// BridgeName is the bridge that every pod of a node is plugged into.
 	BridgeName = "assay0"
-	// NodeName is the one node's name in Kubernetes.
+	// UplinkName is the interface of a node to the other nodes, where there are some.
+	UplinkName = "assay-up"
+	// NodeName is the first node's name in Kubernetes, and the beginning of the others'.
 	NodeName = "assay-node"
 	// ClusterDomain is the suffix of every Service's DNS name.
 	ClusterDomain = "cluster.local"
@@ -28,11 +27,12 @@ const (
 )
 
 var (
-	// PodCIDR is the range pods get their addresses from.
-	PodCIDR = netip.MustParsePrefix("10.201.0.0/24")
+	// podBase is the first address of the first node's pod range, and podBits how many bits of an address a range fixes.
+	podBase = netip.MustParseAddr("10.201.0.0")
+	podBits = 24
 	// ServiceCIDR is the range of ClusterIPs.
 	ServiceCIDR = netip.MustParsePrefix("10.202.0.0/16")
-	// NodeIP is the bridge's own address, and so the node's.
+	// NodeIP is the address of the first node's bridge, and so that of the node and of the API server.
 	NodeIP = netip.MustParseAddr("10.201.0.1")
 	// APIServiceIP is the ClusterIP of the `kubernetes` Service: always the first of its range.
 	APIServiceIP = netip.MustParseAddr("10.202.0.1")
@@ -144,22 +144,6 @@ func (c Config) CachePath(elem ...string) string {
 
 // Kubeconfig is the administrator's kubeconfig.
 func (c Config) Kubeconfig() string { return c.StatePath("kubeconfig") }
-
-// ContainerdSocket is where our containerd listens.
-func (c Config) ContainerdSocket() string { return c.StatePath("run", "containerd.sock") }
-
-// PoliciesSocket is where the pod network asks whether a pod's rules are in the kernel.
-func (c Config) PoliciesSocket() string { return c.StatePath("run", "network-policies.sock") }
-
-// MountNamespace is where containerd and kubelet mount things. Both, the CNI library and containerd's shim have folders
-// that no setting moves; another runtime or kubelet of this machine uses the same ones, so ours must not see them.
-func (c Config) MountNamespace() host.MountNamespace {
-	covers := map[string]string{}
-	for _, folder := range []string{"/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers"} {
-		covers[folder] = c.StatePath("covers", strings.ReplaceAll(folder[1:], "/", "-"))
-	}
-	return host.MountNamespace{File: c.StatePath("ns", "mnt"), Covers: covers}
-}
 
 // Marker is the file that says a state folder is ours.
 func (c Config) Marker() string { return c.StatePath("assay-cluster.json") }

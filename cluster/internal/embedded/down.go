@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"assay.dev/assay/cluster/internal/component"
+	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/host"
+	"assay.dev/assay/cluster/internal/turn"
 )
 
 // Down removes the cluster and everything it made on this machine, and then looks whether anything is left.
@@ -38,22 +40,44 @@ func (c *Cluster) Down(context.Context) error {
 
 // killEverything ends all processes and removes mounts, namespaces and cgroups. The data stays.
 func (c *Cluster) killEverything() error {
-	// kubelet first, because it restarts containers.
-	for _, name := range slices.Backward(component.Names) {
-		if err := c.end(name); err != nil {
+	// The other nodes' folders and groups are below the first one's; their namespaces are not.
+	for _, node := range c.every() {
+		if err := c.endNode(node); err != nil {
 			return err
 		}
 	}
-	if err := c.group.Kill(20 * time.Second); err != nil {
+	return host.DeleteNetNS(c.SwitchNetNS())
+}
+
+// endNode ends everything that is below a node's control group, and removes its mounts, namespaces and groups, as if the machine were
+// switched off. The data stays.
+func (c *Cluster) endNode(node config.Node) error {
+	// kubelet first, because it restarts containers.
+	for _, part := range slices.Backward(component.Parts(c.every())) {
+		if strings.HasPrefix(part.Node.Cgroup+"/", node.Cgroup+"/") {
+			if err := c.end(part.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	group := c.groupOf(node)
+	if err := group.Kill(20 * time.Second); err != nil {
 		return err
 	}
-	if err := host.UnmountBelow(c.State, 10*time.Second); err != nil {
+	if err := host.UnmountBelow(node.State, 10*time.Second); err != nil {
 		return err
 	}
-	if err := host.DeleteNetNS(c.Name); err != nil {
+	if err := host.DeleteNetNS(node.NetNS); err != nil {
 		return err
 	}
-	return c.group.Remove(10 * time.Second)
+	if err := turn.Forget(c.Turns(), node.Name); err != nil {
+		return err
+	}
+	return group.Remove(10 * time.Second)
+}
+
+func (c *Cluster) groupOf(node config.Node) host.Cgroup {
+	return host.Cgroup{Name: node.Cgroup, Hierarchies: c.group.Hierarchies}
 }
 
 // end kills one remembered process, wherever it is.
@@ -87,8 +111,14 @@ func (c *Cluster) Remains() []string {
 	for _, point := range points {
 		left = append(left, "mount "+point)
 	}
-	if _, err := os.Lstat(host.NetNSPath(c.Name)); err == nil {
-		left = append(left, "network namespace "+c.Name)
+	names := []string{c.SwitchNetNS()}
+	for _, node := range c.every() {
+		names = append(names, node.NetNS)
+	}
+	for _, name := range names {
+		if _, err := os.Lstat(host.NetNSPath(name)); err == nil {
+			left = append(left, "network namespace "+name)
+		}
 	}
 	if _, err := os.Lstat(c.State); err == nil {
 		left = append(left, "state folder "+c.State)
@@ -131,18 +161,26 @@ type Status struct {
 	Since  string
 }
 
-// Statuses reports the state of every component. ok is true when all are well.
+// Statuses reports the state of every component. ok is true when all are well, apart from those of nodes that were stopped.
 func (c *Cluster) Statuses(ctx context.Context) (all []Status, ok bool) {
+	nodes, err := config.ReadNodes(c.Config)
+	if err != nil {
+		return []Status{{Name: "nodes", Health: err.Error()}}, false
+	}
 	ok = true
-	for _, name := range component.Names {
-		status := Status{Name: name, Health: "not running"}
-		if record, known := c.records.Load(name); known && record.Alive() {
+	for _, part := range component.Parts(c.nodes(nodes)) {
+		status := Status{Name: part.Name(), Health: "not running"}
+		if record, known := c.records.Load(part.Name()); known && record.Alive() {
 			status.PID, status.Since = record.PID, record.Age().Round(time.Second).String()
 			status.Health = "healthy"
-			if err := c.healthy(ctx, name); err != nil {
+			if err := c.healthy(ctx, part); err != nil {
 				said, _, _ := strings.Cut(err.Error(), "\n")
 				status.Health = "unhealthy: " + said
 			}
+		} else if nodes.States[part.Node.Index] == config.Stopped {
+			status.Health = "its node is stopped"
+			all = append(all, status)
+			continue
 		}
 		ok = ok && status.Health == "healthy"
 		all = append(all, status)
@@ -152,8 +190,16 @@ func (c *Cluster) Statuses(ctx context.Context) (all []Status, ok bool) {
 
 // LogPath is where a component writes to.
 func (c *Cluster) LogPath(name string) (string, error) {
-	if !slices.Contains(component.Names, name) {
-		return "", fmt.Errorf("unknown component %q: choose from %s", name, strings.Join(component.Names, ", "))
+	nodes, err := config.ReadNodes(c.Config)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, part := range component.Parts(c.nodes(nodes)) {
+		names = append(names, part.Name())
+	}
+	if !slices.Contains(names, name) {
+		return "", fmt.Errorf("unknown component %q: choose from %s", name, strings.Join(names, ", "))
 	}
 	path := filepath.Join(c.StatePath("log"), name+".log")
 	if _, err := os.Stat(path); err != nil {

@@ -1,4 +1,4 @@
-// Package embedded brings the one-node cluster up, tears it down and reports its state.
+// Package embedded brings the cluster up, tears it down and reports its state.
 package embedded
 
 import (
@@ -132,29 +132,54 @@ func (c *Cluster) CheckOwner() error {
 	return nil
 }
 
-// Layout returns the contents of the cluster's network namespace.
-func (c *Cluster) Layout() host.Network {
-	return host.Network{
-		Name: c.Name, Bridge: config.BridgeName, Address: netip.PrefixFrom(config.NodeIP, config.PodCIDR.Bits()),
-		Services: config.ServiceCIDR, Owner: owner + ":" + c.State,
+// Layout returns the contents of a node's network namespace, with routes to the nodes of these indices.
+func (c *Cluster) Layout(node config.Node, indices ...int) host.Network {
+	layout := host.Network{
+		Name: node.NetNS, Bridge: config.BridgeName, Address: netip.PrefixFrom(node.IP, node.PodCIDR.Bits()),
+		Services: config.ServiceCIDR, Owner: c.owner(), Uplink: config.UplinkName,
 	}
+	for _, index := range indices {
+		if peer := c.Node(index); index != node.Index {
+			layout.Peers = append(layout.Peers, host.Peer{Address: peer.IP, Pods: peer.PodCIDR})
+		}
+	}
+	return layout
 }
 
-// CheckNamespace rejects a network namespace of this name that another program made.
-func (c *Cluster) CheckNamespace() error {
-	if !host.NetNSExists(c.Name) || c.madeNamespace() {
-		return nil
+func (c *Cluster) network() host.Switch {
+	return host.Switch{Name: c.SwitchNetNS(), Bridge: config.BridgeName, Owner: c.owner()}
+}
+
+func (c *Cluster) owner() string { return owner + ":" + c.State }
+
+// every lists all nodes that this cluster could have, because tear-down must find remains without the list of nodes.
+func (c *Cluster) every() []config.Node {
+	nodes := make([]config.Node, 0, config.MaxNodes)
+	for index := range config.MaxNodes {
+		nodes = append(nodes, c.Node(index))
 	}
-	foreign, err := c.Layout().Foreign()
-	if err != nil {
+	return nodes
+}
+
+// CheckNamespace rejects network namespaces of this cluster's names that another program made.
+func (c *Cluster) CheckNamespace() error {
+	found, err := c.network().Foreign()
+	errs := []error{refuseForeign(c.SwitchNetNS(), found, err)}
+	for _, node := range c.every() {
+		if host.NetNSExists(node.NetNS) && !madeNamespace(node) {
+			found, err := c.Layout(node).Foreign()
+			errs = append(errs, refuseForeign(node.NetNS, found, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func refuseForeign(namespace string, foreign []string, err error) error {
+	if err != nil || len(foreign) == 0 {
 		return err
 	}
-	if len(foreign) > 0 {
-		return fmt.Errorf("network namespace %s has interfaces this cluster did not make (%s): set ASSAY_CLUSTER_NAME to another name, or "+
-			"delete it with `ip netns delete %s` if it is unused",
-			c.Name, strings.Join(foreign, ", "), c.Name)
-	}
-	return nil
+	return fmt.Errorf("network namespace %s has interfaces this cluster did not make (%s): set ASSAY_CLUSTER_NAME to another name, or "+
+		"delete it with `ip netns delete %s` if it is unused", namespace, strings.Join(foreign, ", "), namespace)
 }
 
 // CheckGroup rejects foreign processes in the cgroup of the cluster's name, because up and down kill all processes in it. A cluster claims
@@ -172,19 +197,22 @@ func (c *Cluster) CheckGroup() error {
 		"or end them if they are unused", c.Name, len(pids), pids[0], commandName(pids[0]))
 }
 
-// madeNamespace reports whether the namespace is the one that this cluster made, even if its contents have changed.
-func (c *Cluster) madeNamespace() bool {
-	recorded, err := os.ReadFile(c.namespaceFile())
-	identity, identityErr := host.NetNSIdentity(c.Name)
+// madeNamespace reports whether a node's namespace is the one that this cluster made, even if its contents have changed.
+func madeNamespace(node config.Node) bool {
+	recorded, err := os.ReadFile(namespaceFile(node))
+	identity, identityErr := host.NetNSIdentity(node.NetNS)
 	return err == nil && identityErr == nil && string(recorded) == identity
 }
 
-func (c *Cluster) namespaceFile() string { return c.StatePath("ns", "net.id") }
+func namespaceFile(node config.Node) string { return node.StatePath("ns", "net.id") }
 
 // settings gathers the values that configurations depend on, and fetches or compiles missing components.
-func (c *Cluster) settings(ctx context.Context) (component.Settings, error) {
-	s := component.Settings{Config: c.Config, Binary: map[string]string{}, RestrictOOM: !mayLowerOOMScore()}
+func (c *Cluster) settings(ctx context.Context, nodes config.Nodes) (component.Settings, error) {
+	s := component.Settings{Config: c.Config, Binary: map[string]string{}, RestrictOOM: !mayLowerOOMScore(), Hierarchies: c.group.Hierarchies}
 	var err error
+	if s.Members, err = c.members(nodes); err != nil {
+		return s, err
+	}
 	if s.OS, err = host.EnsurePackages(ctx, c.Cache, c.Out); err != nil {
 		return s, err
 	}

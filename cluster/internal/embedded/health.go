@@ -12,37 +12,38 @@ import (
 	"time"
 
 	"assay.dev/assay/cluster/internal/component"
+	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/host"
 )
 
-// client talks to addresses inside the namespace. It checks no certificate, because it only reads health endpoints.
-func (c *Cluster) client() *http.Client {
+// client talks to addresses inside a network namespace. It checks no certificate, because it only reads health endpoints.
+func client(namespace string) *http.Client {
 	return &http.Client{
 		Timeout: 3 * time.Second,
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
 			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // health only, inside our own namespace
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				return host.DialInNetNS(ctx, c.Name, network, address)
+				return host.DialInNetNS(ctx, namespace, network, address)
 			},
 		},
 	}
 }
 
 // healthy returns nil when the component answers that it is well.
-func (c *Cluster) healthy(ctx context.Context, name string) error {
-	switch name {
+func (c *Cluster) healthy(ctx context.Context, part component.Part) error {
+	switch part.Kind {
 	case component.Containerd:
-		return canConnect(ctx, "unix", c.ContainerdSocket())
+		return canConnect(ctx, "unix", part.Node.ContainerdSocket())
 	case component.Forwarder:
 		return canConnect(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
 	}
-	address := component.HealthURL(name)
+	address := component.HealthURL(part.Kind)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
-	response, err := c.client().Do(request)
+	response, err := client(part.Node.NetNS).Do(request)
 	if err != nil {
 		return err
 	}
@@ -62,11 +63,11 @@ func canConnect(ctx context.Context, network, address string) error {
 	return conn.Close()
 }
 
-// ctr calls containerd's own client.
-func (c *Cluster) ctr(ctx context.Context, settings component.Settings, args ...string) ([]byte, error) {
+// ctr calls the client of a node's containerd.
+func ctr(ctx context.Context, settings component.Settings, node config.Node, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	args = append([]string{"--address", c.ContainerdSocket(), "--namespace", "k8s.io", "--connect-timeout", "2s"}, args...)
+	args = append([]string{"--address", node.ContainerdSocket(), "--namespace", "k8s.io", "--connect-timeout", "2s"}, args...)
 	return host.OS{}.Output(ctx, host.Command{Path: settings.OS.Bin() + "/ctr", Args: args, Env: settings.OS.Env(host.SearchPath)})
 }
 
@@ -79,11 +80,11 @@ func (u *upRun) await(ctx context.Context, part component.Component, within time
 		if _, alive, _ := u.launcher.Running(part.Spec); !alive {
 			return errGone
 		}
-		return u.healthy(ctx, part.Name)
+		return u.healthy(ctx, part.Part)
 	})
 	if err != nil {
-		log := u.launcher.LogPath(part.Name)
-		return fmt.Errorf("%s is not healthy after %s: %w\nthe end of %s:\n%s", part.Name, within, err, log, tailOf(log, 15))
+		log := u.launcher.LogPath(part.Name())
+		return fmt.Errorf("%s is not healthy after %s: %w\nthe end of %s:\n%s", part.Name(), within, err, log, tailOf(log, 15))
 	}
 	return nil
 }

@@ -20,9 +20,22 @@ import (
 	"assay.dev/assay/cluster/internal/image"
 )
 
-// Up starts the cluster. Healthy components keep running; dead and stale ones are cleaned up and restarted.
-func (c *Cluster) Up(ctx context.Context) error {
-	settings, err := c.settings(ctx)
+// Up starts the cluster with count nodes; zero keeps those that it has. Healthy components keep running; dead and stale ones are cleaned up
+// and restarted. Nodes that were stopped stay so.
+func (c *Cluster) Up(ctx context.Context, count int) error {
+	nodes, err := config.ReadNodes(c.Config)
+	if err == nil && count != 0 {
+		err = nodes.Grow(count)
+	}
+	if err != nil {
+		return err
+	}
+	return c.up(ctx, nodes)
+}
+
+// up makes the cluster as the list of nodes says, and remembers the list.
+func (c *Cluster) up(ctx context.Context, nodes config.Nodes) error {
+	settings, err := c.settings(ctx, nodes)
 	if err != nil {
 		return err
 	}
@@ -38,17 +51,26 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.Claim(); err != nil {
 		return err
 	}
-	if err := c.host.Prepare(c.snapshotFile(), append(c.MountNamespace().Targets(), host.NetNSDir)); err != nil {
+	if err := c.remember(nodes); err != nil {
+		return err
+	}
+	if err := c.host.Prepare(c.snapshotFile(), append(settings.Members[0].MountNamespace().Targets(), host.NetNSDir)); err != nil {
 		return err
 	}
 	if err := c.copySelf(); err != nil {
 		return err
 	}
+	// The folder of a node is made here, because certificates would make it for root alone.
+	for _, member := range settings.Members {
+		if err := os.MkdirAll(member.State, 0o711); err != nil {
+			return err
+		}
+	}
 	certs, err := component.Issue(settings, time.Now)
 	if err != nil {
 		return err
 	}
-	if err := c.foundation(); err != nil {
+	if err := c.foundation(settings.Members, nodes); err != nil {
 		return err
 	}
 	up := &upRun{
@@ -56,41 +78,74 @@ func (c *Cluster) Up(ctx context.Context) error {
 		launcher: host.Launcher{Self: settings.Self, LogDir: c.StatePath("log"), Records: c.records},
 	}
 	for _, part := range component.All(settings, certs) {
-		up.parts[part.Name] = part
+		up.parts[part.Name()] = part
 	}
 	return up.run(ctx, archives)
 }
 
 func (c *Cluster) snapshotFile() string { return c.StatePath("host-before.json") }
 
-// foundation provides the cgroup and the namespaces. Processes without their namespaces are killed.
-func (c *Cluster) foundation() error {
-	mount := c.MountNamespace()
-	if !host.NetNSExists(c.Name) || !mount.Exists() {
-		if pids := c.group.Processes(); len(pids) > 0 {
-			c.say("a namespace of %s is gone: ending the %d processes it leaves behind", c.Name, len(pids))
-		}
-		if err := c.killEverything(); err != nil {
+// foundation provides each node's cgroup and namespaces, and connects them.
+func (c *Cluster) foundation(members []component.Member, nodes config.Nodes) error {
+	for _, member := range members {
+		if err := c.ground(member); err != nil {
 			return err
 		}
-		if err := host.CreateNetNS(c.Name); err != nil {
+	}
+	if nodes.Shares == 1 {
+		return nil
+	}
+	network := c.network()
+	if err := network.Setup(); err != nil {
+		return err
+	}
+	for _, member := range members {
+		layout := c.Layout(member.Node, nodes.Indices()...)
+		if err := network.Plug(portOf(member.Node), layout, nodes.States[member.Index] != config.Isolated); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// portOf is the name of a node's port in the switch; the kernel takes 15 characters.
+func portOf(node config.Node) string { return fmt.Sprintf("node-%d", node.Index) }
+
+// ground provides the cgroup and the namespaces of a node. Processes without their namespaces are killed.
+func (c *Cluster) ground(member component.Member) error {
+	node, mount := member.Node, member.MountNamespace()
+	// The file is the one that kubelet sees already, so it is written in place.
+	if err := os.MkdirAll(filepath.Dir(node.VisibleCPUs()), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(node.VisibleCPUs(), []byte(config.CPUList(member.CPUs)), 0o644); err != nil {
+		return err
+	}
+	if !host.NetNSExists(node.NetNS) || !mount.Exists() {
+		if pids := c.groupOf(node).Processes(); len(pids) > 0 {
+			c.say("a namespace of %s is gone: ending the %d processes it leaves behind", node.NetNS, len(pids))
+		}
+		if err := c.endNode(node); err != nil {
+			return err
+		}
+		if err := host.CreateNetNS(node.NetNS); err != nil {
 			return err
 		}
 		if err := mount.Create(); err != nil {
 			return err
 		}
-		identity, err := host.NetNSIdentity(c.Name)
+		identity, err := host.NetNSIdentity(node.NetNS)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(c.namespaceFile(), []byte(identity), 0o600); err != nil {
+		if err := os.WriteFile(namespaceFile(node), []byte(identity), 0o600); err != nil {
 			return err
 		}
 	}
-	if err := c.Layout().Setup(); err != nil {
+	if err := c.Layout(node).Setup(); err != nil {
 		return err
 	}
-	return c.group.Create()
+	return c.groupOf(node).Create()
 }
 
 // upRun is one call of Up.
@@ -110,21 +165,22 @@ func (u *upRun) run(ctx context.Context, archives []Archive) error {
 		}
 	}
 	// Importing images needs containerd only, so it goes on beside the start of the control plane.
+	first := u.settings.Members[0].Node
 	essential, others := splitArchives(archives)
 	importing, stop := context.WithCancel(ctx)
 	defer stop()
 	imports, importing := errgroup.WithContext(importing)
 	essentialDone := make(chan error, 1)
 	imports.Go(func() error {
-		err := u.start(importing, component.Containerd, 30*time.Second)
+		err := u.start(importing, first, component.Containerd, 30*time.Second)
 		if err == nil {
-			err = u.load(importing, u.settings, essential)
+			err = u.load(importing, u.settings, first, essential)
 		}
 		essentialDone <- err
 		if err != nil {
 			return err
 		}
-		return u.load(importing, u.settings, others)
+		return u.load(importing, u.settings, first, others)
 	})
 	// An import that says only that it was stopped adds nothing.
 	abandon := func(err error) error {
@@ -134,19 +190,22 @@ func (u *upRun) run(ctx context.Context, archives []Archive) error {
 		}
 		return err
 	}
-	if err := u.controlPlane(ctx); err != nil {
+	if err := u.controlPlane(ctx, first); err != nil {
 		return abandon(err)
 	}
 	if err := <-essentialDone; err != nil {
 		return err
 	}
-	if err := u.node(ctx); err != nil {
+	if err := u.node(ctx, first); err != nil {
 		return abandon(err)
 	}
 	if err := u.dns(ctx, refOf(archives, "registry.k8s.io/coredns/coredns")); err != nil {
 		return abandon(err)
 	}
 	if err := imports.Wait(); err != nil {
+		return err
+	}
+	if err := u.others(ctx, append(essential, others...)); err != nil {
 		return err
 	}
 	u.say("cluster %s is ready: export KUBECONFIG=%s", u.Name, u.Kubeconfig())
@@ -165,62 +224,67 @@ func splitArchives(archives []Archive) (essential, others []string) {
 	return essential, others
 }
 
-func (u *upRun) controlPlane(ctx context.Context) error {
-	if err := u.start(ctx, component.Etcd, 30*time.Second); err != nil {
+func (u *upRun) controlPlane(ctx context.Context, node config.Node) error {
+	if err := u.start(ctx, node, component.Etcd, 30*time.Second); err != nil {
 		return err
 	}
-	if err := u.start(ctx, component.APIServer, 90*time.Second); err != nil {
+	if err := u.start(ctx, node, component.APIServer, 90*time.Second); err != nil {
 		return err
 	}
-	if err := u.start(ctx, component.Forwarder, 10*time.Second); err != nil {
+	if err := u.start(ctx, node, component.Forwarder, 10*time.Second); err != nil {
 		return err
 	}
 	tasks, ctx := errgroup.WithContext(ctx)
-	for _, name := range []string{component.ControllerManager, component.Scheduler} {
-		tasks.Go(func() error { return u.start(ctx, name, 45*time.Second) })
+	for _, kind := range []string{component.ControllerManager, component.Scheduler} {
+		tasks.Go(func() error { return u.start(ctx, node, kind, 45*time.Second) })
 	}
 	return tasks.Wait()
 }
 
-// node starts the node components. Pods wait for the pod network, and that for Service translation and network
+// node starts the components of a node whose containerd runs. Pods wait for the pod network, and that for Service translation and network
 // policies: a pod's first packet must not come before the rules that translate or drop it.
-func (u *upRun) node(ctx context.Context) error {
-	for _, name := range []string{component.Proxy, component.Policies} {
-		if _, alive, current := u.launcher.Running(u.parts[name].Spec); !alive || !current {
-			if err := host.RemoveFile(u.settings.CNIConf().Path); err != nil {
+func (u *upRun) node(ctx context.Context, node config.Node) error {
+	for _, kind := range []string{component.Proxy, component.Policies} {
+		if _, alive, current := u.launcher.Running(u.part(node, kind).Spec); !alive || !current {
+			if err := host.RemoveFile(u.settings.CNIConf(node).Path); err != nil {
 				return err
 			}
 		}
 	}
 	network, networking := errgroup.WithContext(ctx)
-	network.Go(func() error { return u.start(networking, component.Proxy, 60*time.Second) })
+	network.Go(func() error { return u.start(networking, node, component.Proxy, 60*time.Second) })
 	network.Go(func() error {
 		if err := u.apply(networking, component.PoliciesManifest()); err != nil {
 			return err
 		}
-		return u.start(networking, component.Policies, 60*time.Second)
+		return u.start(networking, node, component.Policies, 60*time.Second)
 	})
 	tasks, starting := errgroup.WithContext(ctx)
-	tasks.Go(func() error { return u.startKubelet(starting) })
+	tasks.Go(func() error { return u.startKubelet(starting, node) })
 	tasks.Go(func() error {
-		if err := errors.Join(network.Wait(), u.linkPlugins()); err != nil {
+		if err := errors.Join(network.Wait(), u.linkPlugins(node)); err != nil {
 			return err
 		}
-		return writeFile(u.settings.CNIConf())
+		return writeFile(u.settings.CNIConf(node))
 	})
 	if err := tasks.Wait(); err != nil {
 		return err
 	}
-	return u.awaitReady(ctx)
+	return u.awaitReady(ctx, node)
+}
+
+// part is the component of a kind on a node.
+func (u *upRun) part(node config.Node, kind string) component.Component {
+	return u.parts[component.Part{Kind: kind, Node: node}.Name()]
 }
 
 // awaitReady waits until the current kubelet has reported the node ready, because after a restart the API server still holds the
 // report of its predecessor.
-func (u *upRun) awaitReady(ctx context.Context) error {
-	record, _ := u.launcher.Records.Load(component.Kubelet)
+func (u *upRun) awaitReady(ctx context.Context, node config.Node) error {
+	record, _ := u.launcher.Records.Load(u.part(node, component.Kubelet).Name())
 	started := time.Now().Add(-record.Age())
-	return u.awaitTrue(ctx, 60*time.Second, "node "+config.NodeName+" Ready", func(ctx context.Context) error {
-		out, err := u.kubectl(ctx, "", "get", "node", config.NodeName, "-o",
+	return u.awaitTrue(ctx, 60*time.Second, "node "+node.Name+" Ready", node, func(ctx context.Context) error {
+		out, err := u.kubectl(ctx, "", "get", "node", node.Name, "-o",
 			`jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.lastHeartbeatTime} {.message}{end}`)
 		if answer := strings.TrimSpace(string(out)); err == nil && !readySince(answer, started) {
 			err = fmt.Errorf("its condition Ready is %q", answer)
@@ -240,22 +304,23 @@ func readySince(answer string, started time.Time) bool {
 
 // startKubelet starts kubelet and clears a record of CPU assignments that it can no longer use: after a crash, or when the
 // machine has other CPUs than before, kubelet refuses to start rather than to forget.
-func (u *upRun) startKubelet(ctx context.Context) error {
-	state := filepath.Join(u.settings.KubeletRoot(), "cpu_manager_state")
+func (u *upRun) startKubelet(ctx context.Context, node config.Node) error {
+	state := filepath.Join(component.KubeletRoot(node), "cpu_manager_state")
 	if !validCPUState(state) {
 		if err := host.RemoveFile(state); err != nil {
 			return err
 		}
 	}
-	err := u.start(ctx, component.Kubelet, 45*time.Second)
-	if err == nil || !errors.Is(err, errGone) || !strings.Contains(tailOf(u.launcher.LogPath(component.Kubelet), 40), "cpu_manager_state") {
+	err := u.start(ctx, node, component.Kubelet, 45*time.Second)
+	log := u.launcher.LogPath(u.part(node, component.Kubelet).Name())
+	if err == nil || !errors.Is(err, errGone) || !strings.Contains(tailOf(log, 40), "cpu_manager_state") {
 		return err
 	}
 	u.say("kubelet rejects its record of CPU assignments: removing it and starting again")
 	if err := host.RemoveFile(state); err != nil {
 		return err
 	}
-	return u.start(ctx, component.Kubelet, 45*time.Second)
+	return u.start(ctx, node, component.Kubelet, 45*time.Second)
 }
 
 func validCPUState(path string) bool {
@@ -272,7 +337,7 @@ func (u *upRun) dns(ctx context.Context, ref string) error {
 		return err
 	}
 	// Asked for real, through its Service: right after a restart the API server still holds the pod's old condition.
-	return u.awaitTrue(ctx, 60*time.Second, "cluster DNS answers", u.resolve)
+	return u.awaitTrue(ctx, 60*time.Second, "cluster DNS answers", u.settings.Members[0].Node, u.resolve)
 }
 
 // resolve looks up the API server's name as a pod would.
@@ -290,14 +355,15 @@ func (u *upRun) resolve(ctx context.Context) error {
 }
 
 // start brings one component to health: one that runs as wanted is left alone.
-func (u *upRun) start(ctx context.Context, name string, within time.Duration) error {
-	part := u.parts[name]
+func (u *upRun) start(ctx context.Context, node config.Node, kind string, within time.Duration) error {
+	part := u.part(node, kind)
+	name := part.Name()
 	record, alive, current := u.launcher.Running(part.Spec)
 	switch {
 	case alive && current:
 		// An answer may be slow on a busy machine; a hung component gives none.
 		if err := poll(ctx, 10*time.Second, 200*time.Millisecond,
-			func(ctx context.Context) error { return u.healthy(ctx, part.Name) }); err == nil {
+			func(ctx context.Context) error { return u.healthy(ctx, part.Part) }); err == nil {
 			return nil
 		} else if ctx.Err() != nil {
 			return ctx.Err()
@@ -332,28 +398,28 @@ func (u *upRun) clearStale(part component.Component) error {
 	if err := group.Create(); err != nil {
 		return err
 	}
-	if part.Name != component.Containerd {
+	if part.Kind != component.Containerd {
 		// A process whose record was lost (a crash right after its start) holds the ports its successor needs.
 		return group.Kill(10 * time.Second)
 	}
 	// It watches the folder itself, so the folder must be there first and must never be replaced.
-	if err := os.MkdirAll(u.settings.CNIConfDir(), 0o755); err != nil {
+	if err := os.MkdirAll(component.CNIConfDir(part.Node), 0o755); err != nil {
 		return err
 	}
 	// Its cgroup is not emptied: the shims in it hold the running containers, and the next containerd finds them again.
-	if err := os.MkdirAll(filepath.Dir(u.ContainerdSocket()), 0o711); err != nil {
+	if err := os.MkdirAll(filepath.Dir(part.Node.ContainerdSocket()), 0o711); err != nil {
 		return err
 	}
-	return host.RemoveFile(u.ContainerdSocket())
+	return host.RemoveFile(part.Node.ContainerdSocket())
 }
 
 // linkPlugins puts the pod network's plugins into one folder: containerd looks into no more.
-func (u *upRun) linkPlugins() error {
-	if err := os.MkdirAll(u.settings.CNIBinDir(), 0o755); err != nil {
+func (u *upRun) linkPlugins(node config.Node) error {
+	if err := os.MkdirAll(component.CNIBinDir(node), 0o755); err != nil {
 		return err
 	}
 	for name, target := range u.settings.CNIPlugins() {
-		link := filepath.Join(u.settings.CNIBinDir(), name)
+		link := filepath.Join(component.CNIBinDir(node), name)
 		if err := host.RemoveFile(link + ".next"); err != nil {
 			return err
 		}
@@ -385,9 +451,11 @@ func (u *upRun) apply(ctx context.Context, manifest string) error {
 }
 
 // awaitTrue waits until check succeeds. On timeout the error includes pods, events and the kubelet's log.
-func (u *upRun) awaitTrue(ctx context.Context, within time.Duration, what string, check func(context.Context) error) error {
+func (u *upRun) awaitTrue(ctx context.Context, within time.Duration, what string, node config.Node,
+	check func(context.Context) error,
+) error {
 	if err := poll(ctx, within, 250*time.Millisecond, check); err != nil {
-		log := u.launcher.LogPath(component.Kubelet)
+		log := u.launcher.LogPath(u.part(node, component.Kubelet).Name())
 		pods, _ := u.kubectl(ctx, "", "get", "pods", "-A", "-o", "wide")
 		events, _ := u.kubectl(ctx, "", "get", "events", "-A", "--sort-by=.lastTimestamp")
 		return fmt.Errorf("%s: not after %s: %w\npods:\n%s\nevents:\n%s\nthe end of %s:\n%s",
@@ -397,21 +465,30 @@ func (u *upRun) awaitTrue(ctx context.Context, within time.Duration, what string
 	return nil
 }
 
-// Load imports image archives into the running cluster.
+// Load imports image archives into every node that runs.
 func (c *Cluster) Load(ctx context.Context, archives []string) error {
-	settings, err := c.settings(ctx)
+	nodes, err := config.ReadNodes(c.Config)
 	if err != nil {
 		return err
 	}
-	if _, err := c.ctr(ctx, settings, "version"); err != nil {
-		return fmt.Errorf("cluster %s is not up: run `cluster up` first: %w", c.Name, err)
+	settings, err := c.settings(ctx, nodes)
+	if err != nil {
+		return err
 	}
-	return c.load(ctx, settings, archives)
+	for _, member := range settings.Members {
+		if _, err := ctr(ctx, settings, member.Node, "version"); err != nil {
+			return fmt.Errorf("node %s of cluster %s is not up: run `cluster up` first: %w", member.Name, c.Name, err)
+		}
+		if err := c.load(ctx, settings, member.Node, archives); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// load brings image archives into containerd, except those it holds already.
-func (c *Cluster) load(ctx context.Context, settings component.Settings, archives []string) error {
-	out, err := c.ctr(ctx, settings, "images", "list")
+// load brings image archives into a node's containerd, except those it holds already.
+func (c *Cluster) load(ctx context.Context, settings component.Settings, node config.Node, archives []string) error {
+	out, err := ctr(ctx, settings, node, "images", "list")
 	if err != nil {
 		return err
 	}
@@ -426,14 +503,14 @@ func (c *Cluster) load(ctx context.Context, settings component.Settings, archive
 			continue
 		}
 		started := time.Now()
-		if _, err := c.ctr(ctx, settings, "images", "import", "--digests=false", archive); err != nil {
+		if _, err := ctr(ctx, settings, node, "images", "import", "--digests=false", archive); err != nil {
 			return fmt.Errorf("importing %s: %w", archive, err)
 		}
 		// A reference by digest resolves as it does after a pull.
-		if _, err := c.ctr(ctx, settings, "images", "tag", "--force", ref, name); err != nil {
+		if _, err := ctr(ctx, settings, node, "images", "tag", "--force", ref, name); err != nil {
 			return fmt.Errorf("naming %s by its digest: %w", archive, err)
 		}
-		c.say("image %s imported in %.1f s", ref, time.Since(started).Seconds())
+		c.say("image %s imported%s in %.1f s", ref, node.Suffix, time.Since(started).Seconds())
 	}
 	return nil
 }

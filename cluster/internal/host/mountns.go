@@ -21,6 +21,8 @@ type MountNamespace struct {
 	File string
 	// Covers maps folders of the machine, which must exist, to the folders seen there inside.
 	Covers map[string]string
+	// Files does the same for files. Both must exist.
+	Files map[string]string
 }
 
 // Exists reports whether the namespace is there and alive.
@@ -82,6 +84,11 @@ func (n MountNamespace) enterNew() error {
 		if err := os.MkdirAll(source, 0o711); err != nil {
 			return err
 		}
+		if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("covering %s with %s: %w", target, source, err)
+		}
+	}
+	for target, source := range n.Files {
 		if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("covering %s with %s: %w", target, source, err)
 		}

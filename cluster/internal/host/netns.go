@@ -155,7 +155,15 @@ type Network struct {
 	Bridge   string
 	Address  netip.Prefix // the bridge's own
 	Services netip.Prefix // routed to the bridge, so that a ClusterIP has a route and is then translated
-	Owner    string       // written on the bridge, so that it is recognised
+	Owner    string       // written on the bridge and the uplink, so that they are recognised
+	Uplink   string       // interface to the other nodes, plugged into a Switch
+	Peers    []Peer       // routed to the uplink
+}
+
+// Peer is another node: its own address, which is also the gateway of its pods.
+type Peer struct {
+	Address netip.Addr
+	Pods    netip.Prefix
 }
 
 // sysctls are set inside the namespace only. Order matters: writing ip_forward resets others.
@@ -187,6 +195,39 @@ func (l Network) Setup() error {
 		}
 		return l.setupBridge()
 	})
+}
+
+// routePeers makes the routes to the other nodes, and removes those to nodes that are no more. Each is reached at its bridge's address,
+// which is on no common network: it answers for that address on its uplink too.
+func (l Network) routePeers() error {
+	uplink, err := netlink.LinkByName(l.Uplink)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", l.Uplink, err)
+	}
+	wanted := map[string]bool{}
+	for _, peer := range l.Peers {
+		route := &netlink.Route{
+			LinkIndex: uplink.Attrs().Index, Dst: ipNet(peer.Pods), Gw: peer.Address.AsSlice(), Src: l.Address.Addr().AsSlice(),
+			Flags: int(netlink.FLAG_ONLINK),
+		}
+		if err := netlink.RouteReplace(route); err != nil {
+			return fmt.Errorf("interface %s: route to %s: %w", l.Uplink, peer.Pods, err)
+		}
+		wanted[peer.Pods.String()] = true
+	}
+	routes, err := netlink.RouteList(uplink, netlink.FAMILY_V4)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", l.Uplink, err)
+	}
+	for _, route := range routes {
+		if route.Dst == nil || wanted[route.Dst.String()] {
+			continue
+		}
+		if err := netlink.RouteDel(&route); err != nil {
+			return fmt.Errorf("interface %s: route to %s: %w", l.Uplink, route.Dst, err)
+		}
+	}
+	return nil
 }
 
 func (l Network) setupBridge() error {
@@ -245,7 +286,8 @@ func foreignLinks(links []netlink.Link, l Network) []string {
 	for _, link := range links {
 		attrs := link.Attrs()
 		plugged := bridge >= 0 && attrs.MasterIndex == bridge
-		if attrs.Index != bridge && !plugged && !slices.Contains(automatic, attrs.Name) {
+		uplink := attrs.Name == l.Uplink && attrs.Alias == l.Owner
+		if attrs.Index != bridge && !plugged && !uplink && !slices.Contains(automatic, attrs.Name) {
 			foreign = append(foreign, attrs.Name)
 		}
 	}

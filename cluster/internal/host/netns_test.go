@@ -21,17 +21,19 @@ func link(index, master int, name, alias string) netlink.Link {
 }
 
 func TestForeignLinks_AreFound(t *testing.T) {
-	layout := Network{Bridge: "assay0", Owner: "assay-cluster:/state"}
+	layout := Network{Bridge: "assay0", Owner: "assay-cluster:/state", Uplink: "assay-up"}
 	lo, ours := link(1, 0, "lo", ""), link(2, 0, "assay0", layout.Owner)
 	for reason, tc := range map[string]struct {
 		links []netlink.Link
 		want  []string
 	}{
-		"a namespace that was just made":             {[]netlink.Link{lo}, nil},
-		"ours, with pods plugged in":                 {[]netlink.Link{lo, ours, link(5, 2, "veth1", "")}, nil},
-		"tunnel devices come by themselves":          {[]netlink.Link{lo, link(3, 0, "tunl0", "")}, nil},
-		"a foreign interface":                        {[]netlink.Link{lo, link(4, 0, "wg0", "")}, []string{"wg0"}},
-		"a bridge of our name with another owner":    {[]netlink.Link{lo, link(2, 0, "assay0", "assay-cluster:/other")}, []string{"assay0"}},
+		"a namespace that was just made":          {[]netlink.Link{lo}, nil},
+		"ours, with pods plugged in":              {[]netlink.Link{lo, ours, link(5, 2, "veth1", "")}, nil},
+		"tunnel devices come by themselves":       {[]netlink.Link{lo, link(3, 0, "tunl0", "")}, nil},
+		"a foreign interface":                     {[]netlink.Link{lo, link(4, 0, "wg0", "")}, []string{"wg0"}},
+		"a bridge of our name with another owner": {[]netlink.Link{lo, link(2, 0, "assay0", "assay-cluster:/other")}, []string{"assay0"}},
+		"our uplink": {[]netlink.Link{lo, ours, link(8, 0, "assay-up", layout.Owner)}, nil},
+		"an uplink of our name with another owner":   {[]netlink.Link{lo, ours, link(8, 0, "assay-up", "")}, []string{"assay-up"}},
 		"a pair that is plugged into another bridge": {[]netlink.Link{lo, ours, link(7, 9, "veth2", "")}, []string{"veth2"}},
 	} {
 		if diff := cmp.Diff(tc.want, foreignLinks(tc.links, layout)); diff != "" {

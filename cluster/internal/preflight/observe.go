@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -31,7 +30,8 @@ func Observe(ctx context.Context, cluster *embedded.Cluster) Machine {
 	}
 	m.CacheFree, m.StateFree, m.SameDisk = disks(cluster.Cache, cluster.State)
 	m.Compiled = compiled(ctx, cluster)
-	m.MemoryAvailable = memoryAvailable()
+	// Unknown memory counts as none.
+	m.MemoryAvailable, _ = host.Memory("MemAvailable")
 	statuses, _ := cluster.Statuses(ctx)
 	ours := false
 	for _, status := range statuses {
@@ -81,22 +81,6 @@ func existing(dir string) string {
 		}
 		dir = filepath.Dir(dir)
 	}
-}
-
-func memoryAvailable() uint64 {
-	data, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			kib, err := strconv.ParseUint(strings.Fields(rest)[0], 10, 64)
-			if err == nil {
-				return kib << 10
-			}
-		}
-	}
-	return 0
 }
 
 // portHolder names the process that has a TCP port of 127.0.0.1; empty when it is free.
