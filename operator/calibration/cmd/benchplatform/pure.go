@@ -98,7 +98,7 @@ func planLarge(times int) (calibrate.Figure, error) {
 		if err != nil {
 			return calibrate.Figure{}, err
 		}
-		built, err := argo.Build(config, frozen, wave, lanes, time.Hour)
+		built, err := argo.Build(config, frozen, wave, lanes, nil, time.Hour)
 		if err != nil {
 			return calibrate.Figure{}, err
 		}

@@ -28,9 +28,9 @@ const (
 const longestDeadline = math.MaxInt32 * time.Second
 
 // Build returns the Workflow of a wave, which has one chain of blocks per lane, each block with the deadline longest, and then the
-// analysis, which also runs if blocks failed or the Workflow was stopped. It returns an error if Argo would replace a part of the user's
-// text.
-func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane, longest time.Duration) (
+// analysis, which also runs if blocks failed or the Workflow was stopped. Lanes on one of the machines are one chain. It returns an error
+// if Argo would replace a part of the user's text.
+func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane, machines Machines, longest time.Duration) (
 	*Workflow, error) {
 	out := base(config, exp.Run, wave.Wave, executor.Name(exp.Run.Name, wave.Wave))
 	blocks := withKeeper(withImages(block(config, exp, wave.Wave), design.Images(exp)), config, exp)
@@ -39,12 +39,12 @@ func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes [
 	out.Spec.Entrypoint = waveTemplate
 	out.Spec.OnExit = analysisTemplate
 	out.Spec.Templates = []Template{
-		{Name: waveTemplate, DAG: DAG{FailFast: ptr.To(false), Tasks: tasks(exp, wave, lanes)}},
+		{Name: waveTemplate, DAG: DAG{FailFast: ptr.To(false), Tasks: tasks(exp, wave, lanes, machines)}},
 		blocks,
 		analysis(config, exp, wave.Wave),
 	}
 	annotate(out, config, exp, wave.Wave, fmt.Sprintf("%s, wave %d: %s", exp.Run.Name, wave.Wave, wave.Purpose),
-		waveDescription(exp, wave, lanes))
+		waveDescription(exp, wave, lanes)+machines.describe(lanes))
 	return out, checkReferences(out)
 }
 
@@ -132,9 +132,9 @@ var notInjected = Metadata{
 	},
 }
 
-// tasks returns a task per block. It depends on the previous block on the same node, whether that succeeded or failed.
-func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) []Task {
-	last := map[design.Lane]string{}
+// tasks returns a task per block. It depends on the previous block on the same node or machine, whether that succeeded or failed.
+func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane, machines Machines) []Task {
+	last := map[string]string{}
 	out := make([]Task, 0, len(wave.Blocks))
 	for i, b := range wave.Blocks {
 		lane := design.LaneOf(i, lanes)
@@ -142,10 +142,11 @@ func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) [
 			Name: taskName(displayName(b, lane, len(lanes))), Template: blockTemplate,
 			Arguments: Parameters{Parameters: blockArguments(exp, wave, b, lane, len(lanes))},
 		}
-		if before, ok := last[lane]; ok {
+		chain := machines.of(lane)
+		if before, ok := last[chain]; ok {
 			task.Depends = anyEnding(before)
 		}
-		last[lane] = task.Name
+		last[chain] = task.Name
 		out = append(out, task)
 	}
 	return out

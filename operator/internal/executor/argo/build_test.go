@@ -107,7 +107,7 @@ func TestBuild_EveryContainerIsKnownAsAssays(t *testing.T) {
 
 func build(t *testing.T, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) *Workflow {
 	t.Helper()
-	out, err := Build(testConfig(t), exp, wave, lanes, 2*time.Hour)
+	out, err := Build(testConfig(t), exp, wave, lanes, nil, 2*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func TestKillAnnotation_TrialsCannotReplaceTheProgram(t *testing.T) {
 	config := testConfig(t)
 	for _, secret := range []string{config.Bucket.Secret, ""} {
 		config.Bucket.Secret = secret
-		built, err := Build(config, exp, wave, lanes, time.Hour)
+		built, err := Build(config, exp, wave, lanes, nil, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,7 +70,11 @@ func (e *Executor) StartWave(ctx context.Context, writer executor.Writer, start 
 	if err != nil {
 		return err
 	}
-	built, err := Build(e.Config, start.Experiment, start.Wave, start.Lanes, start.Longest)
+	machines, err := readMachines(ctx, e.Client, start.Lanes)
+	if err != nil {
+		return err
+	}
+	built, err := Build(e.Config, start.Experiment, start.Wave, start.Lanes, machines, start.Longest)
 	if err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ func TestBuild_UserTextIsNeverTemplated(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return Build(testConfig(t), trapped, wave, lanes, 2*time.Hour)
+			return Build(testConfig(t), trapped, wave, lanes, nil, 2*time.Hour)
 		}()
 		if err != nil {
 			refusals++
@@ -209,7 +209,7 @@ func TestBuild_TextWithBracesIsRejected(t *testing.T) {
 				t.Fatal(err)
 			}
 			tc.edit(exp, wave)
-			if _, err = Build(testConfig(t), exp, wave, lanes, 2*time.Hour); err == nil || !strings.Contains(err.Error(), tc.field) {
+			if _, err = Build(testConfig(t), exp, wave, lanes, nil, 2*time.Hour); err == nil || !strings.Contains(err.Error(), tc.field) {
 				t.Errorf("error %v, want one that names %s", err, tc.field)
 			}
 		})

@@ -30,5 +30,5 @@ func Sample(config Config, namespace string) (*Workflow, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Build(config, exp, wave, lanes, longestDeadline)
+	return Build(config, exp, wave, lanes, nil, longestDeadline)
 }

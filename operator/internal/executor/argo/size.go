@@ -20,7 +20,7 @@ const (
 
 // Fits returns an error if the Workflow of a wave cannot be built, or is too large together with its later status.
 func (c Config) Fits(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) error {
-	built, err := Build(c, exp, wave, lanes, longestDeadline)
+	built, err := Build(c, exp, wave, lanes, nil, longestDeadline)
 	if err != nil {
 		return err
 	}

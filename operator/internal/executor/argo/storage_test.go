@@ -49,7 +49,7 @@ func TestStorage_EveryVolumeAndContainerIsLimited(t *testing.T) {
 			for _, bucket := range []Bucket{{Name: "assay"}, {Name: "assay", Secret: "s", CASecret: "ca", CAKey: "ca.crt"}} {
 				config := testConfig(t)
 				config.Bucket = bucket
-				built, err := Build(config, exp, wave, lanes, 2*time.Hour)
+				built, err := Build(config, exp, wave, lanes, nil, 2*time.Hour)
 				if err != nil {
 					t.Fatal(err)
 				}
