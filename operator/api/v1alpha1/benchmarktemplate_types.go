@@ -194,7 +194,9 @@ type BenchmarkTemplateSpec struct {
 	// metrics are the quantities a trial reports. Gates, predictions, searches and tables can also name the readings of the runner
 	// of every process: process.wallTime, process.cpuTime, process.userTime, process.systemTime, process.peakMemory,
 	// process.minorFaults, process.majorFaults, process.voluntaryContextSwitches and process.involuntaryContextSwitches; of
-	// another role than the one with the result process.ROLE.cpuTime and so on, and process.ROLE.readyTime.
+	// another role than the one with the result process.ROLE.cpuTime and so on, and process.ROLE.readyTime. On a machine of one's
+	// own that has them also process.instructions, process.cycles, process.cacheMisses, process.branchMisses and
+	// process.packageEnergy.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -16,6 +16,8 @@ type ProcessQuantity struct {
 	// OfRoles and OfResult state of which processes it is recorded.
 	OfRoles, OfResult bool
 	of                func(process) *float64
+	// Counted quantities are recorded only by a runner that was asked for them, on machines that have them.
+	Counted bool
 }
 
 // process holds the recorded readings of a process.
@@ -27,9 +29,9 @@ type process struct {
 // ProcessQuantities lists all quantities in display order.
 var ProcessQuantities = []ProcessQuantity{
 	// From the launch of the process to its end, by the runner's clock.
-	{"wallTime", "s", false, true, func(p process) *float64 { return p.wall }},
+	{"wallTime", "s", false, true, func(p process) *float64 { return p.wall }, false},
 	// From the launch of the role until it was ready.
-	{"readyTime", "s", true, false, func(p process) *float64 { return p.ready }},
+	{"readyTime", "s", true, false, func(p process) *float64 { return p.ready }, false},
 	// CPU time of the process and its children, in user mode and in the kernel.
 	{"cpuTime", "s", true, true, func(p process) *float64 {
 		if p.used.UserSeconds == nil || p.used.SystemSeconds == nil {
@@ -37,21 +39,36 @@ var ProcessQuantities = []ProcessQuantity{
 		}
 		sum := *p.used.UserSeconds + *p.used.SystemSeconds
 		return &sum
-	}},
+	}, false},
 	// CPU time in user mode.
-	{"userTime", "s", true, true, func(p process) *float64 { return p.used.UserSeconds }},
+	{"userTime", "s", true, true, func(p process) *float64 { return p.used.UserSeconds }, false},
 	// CPU time in the kernel.
-	{"systemTime", "s", true, true, func(p process) *float64 { return p.used.SystemSeconds }},
+	{"systemTime", "s", true, true, func(p process) *float64 { return p.used.SystemSeconds }, false},
 	// The maximum resident memory.
-	{"peakMemory", "By", true, true, func(p process) *float64 { return count(p.used.MaxRSSBytes) }},
+	{"peakMemory", "By", true, true, func(p process) *float64 { return count(p.used.MaxRSSBytes) }, false},
 	// Page faults without a disk.
-	{"minorFaults", "faults", true, true, func(p process) *float64 { return count(p.used.MinorFaults) }},
+	{"minorFaults", "faults", true, true, func(p process) *float64 { return count(p.used.MinorFaults) }, false},
 	// Page faults that read from a disk.
-	{"majorFaults", "faults", true, true, func(p process) *float64 { return count(p.used.MajorFaults) }},
+	{"majorFaults", "faults", true, true, func(p process) *float64 { return count(p.used.MajorFaults) }, false},
 	// The number of voluntary context switches, in which the process waited.
-	{"voluntaryContextSwitches", "switches", true, true, func(p process) *float64 { return count(p.used.VoluntaryContextSwitches) }},
+	{"voluntaryContextSwitches", "switches", true, true, func(p process) *float64 { return count(p.used.VoluntaryContextSwitches) }, false},
 	// The number of involuntary context switches, in which the process was preempted.
-	{"involuntaryContextSwitches", "switches", true, true, func(p process) *float64 { return count(p.used.InvoluntaryContextSwitches) }},
+	{"involuntaryContextSwitches", "switches", true, true, func(p process) *float64 {
+		return count(p.used.InvoluntaryContextSwitches)
+	}, false},
+	// Counters of the processor in user mode, of the process and all that it started.
+	{"instructions", "instructions", false, true, func(p process) *float64 { return count(p.used.Instructions) }, true},
+	{"cycles", "cycles", false, true, func(p process) *float64 { return count(p.used.Cycles) }, true},
+	{"cacheMisses", "misses", false, true, func(p process) *float64 { return count(p.used.CacheMisses) }, true},
+	{"branchMisses", "misses", false, true, func(p process) *float64 { return count(p.used.BranchMisses) }, true},
+	// The energy of all processor packages meanwhile, with that of other programs.
+	{"packageEnergy", "J", false, true, func(p process) *float64 { return p.used.PackageJoules }, true},
+}
+
+// IsCounted reports whether a metric is a counted quantity.
+func IsCounted(metric string) bool {
+	_, quantity := FindProcessQuantity(metric)
+	return quantity != nil && quantity.Counted
 }
 
 func count(of *int64) *float64 {

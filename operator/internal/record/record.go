@@ -372,4 +372,11 @@ type Resources struct {
 	MajorFaults                *int64   `json:"majorFaults,omitempty"`
 	VoluntaryContextSwitches   *int64   `json:"voluntaryContextSwitches,omitempty"`
 	InvoluntaryContextSwitches *int64   `json:"involuntaryContextSwitches,omitempty"`
+	// Counters of the processor in user mode, of the process and all that it started.
+	Instructions *int64 `json:"instructions,omitempty"`
+	Cycles       *int64 `json:"cycles,omitempty"`
+	CacheMisses  *int64 `json:"cacheMisses,omitempty"`
+	BranchMisses *int64 `json:"branchMisses,omitempty"`
+	// PackageJoules is the energy of all processor packages meanwhile, with that of other programs.
+	PackageJoules *float64 `json:"packageJoules,omitempty"`
 }

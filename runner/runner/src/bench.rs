@@ -44,6 +44,7 @@ fn measure(folder: &Path, trials: usize) -> Result<Vec<Duration>, Stop> {
         alone: false,
         executor: Some("bench".to_owned()),
         lease_file: None,
+        counters: false,
         scratch: ScratchArgs::default(),
         steps: None,
     })

@@ -79,6 +79,9 @@ pub(crate) struct BlockArgs {
     /// File with the steps around trials, or fd:NUMBER for an inherited descriptor.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) steps: Option<String>,
+    /// Record counters of the processor and energy of each trial, where the machine has them.
+    #[arg(long)]
+    pub(crate) counters: bool,
     #[command(flatten)]
     pub(crate) scratch: ScratchArgs,
 }
@@ -113,6 +116,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
 
     let mut block = Block::prepare(&plan, &executor, args.alone, record, launcher);
     block.steps = steps;
+    block.counted = args.counters;
     if let Some(unmet) = &block.unmet {
         log(format_args!("{} runs no trial: {unmet}", plan.block));
     }
@@ -157,6 +161,7 @@ struct Block<'a> {
     programs: Programs,
     caller: Caller,
     steps: Steps,
+    counted: bool,
     /// Earlier counter readings, oldest first.
     history: VecDeque<Counters>,
     record: Record,
@@ -219,6 +224,7 @@ impl<'a> Block<'a> {
             programs: Programs::default(),
             caller,
             steps: Steps::default(),
+            counted: false,
             cgroups,
             host,
             record,
@@ -298,6 +304,7 @@ impl<'a> Block<'a> {
                 .launcher
                 .run(&Launch {
                     finishes: false,
+                    counted: self.counted,
                     program: &staged.program,
                     argv: &staged.argv,
                     env: &env,
@@ -328,7 +335,7 @@ impl<'a> Block<'a> {
             // The trial did not run, so that there are no readings during it.
             during = NoiseWindow { window_seconds: during.window_seconds, ..NoiseWindow::default() };
         }
-        let resources = ended.usage.as_ref().map_or_else(Resources::default, Usage::resources);
+        let resources = ended.counts.with(ended.usage.as_ref().map_or_else(Resources::default, Usage::resources));
         let resident = ended.usage.as_ref().map(|usage| usage.resident() + roles::memory(&ended.services));
         let after = self.probe_after(trial, &ended, resident);
         let mut concluded = Ok(());

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use assay_schema::kernel::Death;
 
+use crate::pmu::Counts;
 use crate::usage::{Exit, Reaped, Usage};
 
 /// Maximum size of a result.
@@ -17,6 +18,7 @@ pub(crate) struct Ended {
     pub(crate) duration: Duration,
     /// Absent if the process never ran or could not be reaped.
     pub(crate) usage: Option<Usage>,
+    pub(crate) counts: Counts,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
     /// Number of descendant processes still running when the process exited.
@@ -44,6 +46,7 @@ impl Ended {
             started_at: SystemTime::now(),
             duration: Duration::ZERO,
             usage: None,
+            counts: Counts::default(),
             stdout: Vec::new(),
             stderr: Vec::new(),
             left_behind: 0,

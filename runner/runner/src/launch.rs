@@ -17,8 +17,10 @@ use crate::cpus::CpuSet;
 use crate::deaths::Deaths;
 use crate::ended::{Ended, How, STDOUT_LIMIT};
 use crate::exec::Program;
+use crate::host::Host;
 use crate::inherited::Inherited;
 use crate::log::log;
+use crate::pmu::{Counted, Kernel};
 use crate::process::{self, Prepared, SWEEP_TIME, Started, cannot_start, has_ended};
 use crate::processes::{self, State};
 use crate::roles::{Company, Service, Start};
@@ -53,6 +55,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) services: &'a [Service<'a>],
     /// Whether it runs to its end also after a request to stop.
     pub(crate) finishes: bool,
+    /// Whether the counters of the processor are read.
+    pub(crate) counted: bool,
 }
 
 /// Launches one process at a time.
@@ -125,6 +129,8 @@ impl Launcher {
         }
         prepared.command.stderr(stderr_writer);
 
+        let host = Host::real();
+        let counted = launch.counted.then(|| Counted::begin(&Kernel, &host));
         let started_at = SystemTime::now();
         let start = Instant::now();
         let Started { pid, floor } = match prepared.spawn() {
@@ -171,6 +177,7 @@ impl Launcher {
         let services =
             if how.is_some() { company.stop((&self.signals, &self.scratch), &mut deaths)? } else { Vec::new() };
         let swept = self.sweep(Some(pid), &mut deaths)?;
+        let counts = counted.map(|counted| counted.end(&host)).unwrap_or_default();
         let Some(how) = how else { return Ok(None) };
         // A program may handle the refusal of a write and print a result.
         let how = self.scratch.reached().map(How::ReachedLimit).or(how);
@@ -201,6 +208,7 @@ impl Launcher {
             started_at,
             duration,
             usage: swept.main.map(|main| main.above(floor).usage),
+            counts,
             stdout: stdout.map(Capture::into_bytes).unwrap_or_default(),
             stderr: stderr.into_bytes(),
             left_behind: swept.others,

@@ -27,6 +27,7 @@ mod log;
 mod output;
 mod placed;
 mod plan;
+mod pmu;
 mod privacy;
 mod probe;
 mod process;
@@ -111,6 +112,8 @@ enum Command {
     },
     /// Print the machine's fingerprint, the isolation of a block on it, and its current noise as JSON.
     Probe,
+    /// Print which counters of the processor this machine has, as JSON: for each the reason if not, else "".
+    Counters,
     /// Print figures of the runner's own overhead, one JSON line each.
     Bench {
         /// Number of trials.
@@ -138,6 +141,7 @@ fn main() -> ExitCode {
         Command::Block(args) => block::run(&args).map(drop),
         Command::Step { steps, cell, kind } => steps::run(&steps, cell, kind),
         Command::Probe => survey::print().map_err(Stop::Runner),
+        Command::Counters => pmu::print().map_err(Stop::Runner),
         Command::Bench { trials } => bench::run(trials),
         Command::Kill { signal, process } => kill::kill(signal, process).map_err(Stop::Runner),
         Command::Trivial { bytes } => bench::trivial(bytes).map_err(Stop::Runner),

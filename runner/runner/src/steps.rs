@@ -189,6 +189,7 @@ impl Step<'_> {
                 cpus: None,
                 services: &[],
                 finishes: self.kind.finishes(),
+                counted: false,
             })
             .map_err(Fault::Stop)?;
         if ended.left_behind > 0 {

@@ -141,6 +141,7 @@ impl Usage {
             major_faults: Some(count(self.counted.ru_majflt)),
             voluntary_context_switches: Some(count(self.counted.ru_nvcsw)),
             involuntary_context_switches: Some(count(self.counted.ru_nivcsw)),
+            ..Resources::default()
         }
     }
 }

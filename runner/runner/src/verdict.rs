@@ -118,6 +118,7 @@ mod tests {
             how,
             started_at: SystemTime::UNIX_EPOCH,
             duration: Duration::from_millis(1),
+            counts: crate::pmu::Counts::default(),
             usage: None,
             stdout: stdout.into(),
             stderr: stderr.into(),

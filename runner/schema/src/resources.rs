@@ -21,12 +21,23 @@ records! {
         pub voluntary_context_switches: Option<u64>,
         /// Involuntary context switches.
         pub involuntary_context_switches: Option<u64>,
+        /// Instructions of the process and its children in user mode.
+        pub instructions: Option<u64>,
+        /// CPU cycles in user mode.
+        pub cycles: Option<u64>,
+        /// Misses of the last-level cache in user mode.
+        pub cache_misses: Option<u64>,
+        /// Mispredicted branches in user mode.
+        pub branch_misses: Option<u64>,
+        /// Energy of all processor packages during the process, with that of other programs.
+        pub package_joules: Option<f64>,
     }
 }
 
 impl Check for Resources {
     fn check(&self) -> Result<(), Violation> {
         check::not_negative("userSeconds", self.user_seconds.unwrap_or(0.0))?;
-        check::not_negative("systemSeconds", self.system_seconds.unwrap_or(0.0))
+        check::not_negative("systemSeconds", self.system_seconds.unwrap_or(0.0))?;
+        check::not_negative("packageJoules", self.package_joules.unwrap_or(0.0))
     }
 }

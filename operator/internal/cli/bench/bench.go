@@ -128,7 +128,7 @@ func NewBenchCommand() *cobra.Command {
 		"parameter with a range of numbers, NAME=FROM:TO or NAME=FROM:TO:STEP, both ends included; may be repeated")
 	options.Steps.AddFlags(flags, "")
 	flags.BoolVar(&options.counters, "counters", false,
-		"show page faults and context switches of the commands beside the times; they decide nothing")
+		"show page faults, context switches and the counters of the processor that this machine has beside the times; they decide nothing")
 	flags.StringArrayVar(&options.variables, "env", nil,
 		"variable of the environment of all commands, NAME=VALUE, which is recorded; may be repeated")
 	flags.BoolVar(&options.cleanEnv, "clean-env", false, "start commands with PATH, HOME, TMPDIR and --env alone, as runs from a file do "+
@@ -151,7 +151,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 				len(rest), rest[0])
 		}
 	}
-	first, err := o.prepare(question, stderr)
+	first, err := o.prepare(ctx, question, stderr)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (o *benchOptions) measure(ctx context.Context, question *bench.Question, fo
 		}
 	}
 	question.Budget = max(o.budget, bench.Room(cmp.Or(o.blocks, bench.LeastBlocks), took))
-	here, err := o.prepare(question, io.Discard)
+	here, err := o.prepare(ctx, question, io.Discard)
 	if err != nil {
 		return err
 	}
@@ -328,7 +328,7 @@ func programPath(name string) (string, error) {
 }
 
 // prepare converts the question to a local run.
-func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*runs.LocalRun, error) {
+func (o *benchOptions) prepare(ctx context.Context, question *bench.Question, log io.Writer) (*runs.LocalRun, error) {
 	run, err := question.BenchmarkRun()
 	if err != nil {
 		return nil, cli.UsageError(err)
@@ -339,7 +339,14 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*runs.L
 		}
 	}
 	if o.counters {
-		nameCounters(run)
+		missing, err := runs.Counters(ctx, o.BinDirs)
+		if err != nil {
+			return nil, err
+		}
+		has, lacks := splitCounters(missing)
+		if nameCounters(run, has); lacks != "" {
+			cli.PrintLine(log, "note: %s\n", lacks)
+		}
 	}
 	explain := func(err error) error { return fmt.Errorf("the question: %w", err) }
 	here, err := runs.PrepareLocal(&runs.RunFile{Run: run, Template: run.Spec.Template, Explain: explain}, o.LocalOptions, log)
@@ -357,7 +364,7 @@ const longestPilot = 10 * time.Minute
 // tryOut runs one block and returns its duration. Without requirements it returns an error if a command fails.
 func (o *benchOptions) tryOut(ctx context.Context, question bench.Question) (time.Duration, error) {
 	question.Budget = max(question.Budget, longestPilot)
-	here, err := o.prepare(&question, io.Discard)
+	here, err := o.prepare(ctx, &question, io.Discard)
 	if err != nil {
 		return 0, err
 	}

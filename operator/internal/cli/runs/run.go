@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -209,7 +210,10 @@ func PrepareLocal(question *RunFile, options LocalOptions, log io.Writer) (*Loca
 	}
 	return &LocalRun{
 		Experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms}, inherited: options.Inherited,
-		Executor: &local.Executor{Runner: runner, Folder: folder, Name: "local-" + frozen.Run.UID[:8], CPUs: cpus, Log: log},
+		Executor: &local.Executor{
+			Runner: runner, Folder: folder, Name: "local-" + frozen.Run.UID[:8], CPUs: cpus, Log: log,
+			Counters: slices.ContainsFunc(frozen.Metrics(), func(m *experiment.Metric) bool { return record.IsCounted(m.Name) }),
+		},
 	}, nil
 }
 
@@ -269,6 +273,19 @@ func findRunner(folders []string) (string, error) {
 			name, strings.Join(folders, ", "), cli.Program))
 	}
 	return path, nil
+}
+
+// Counters returns the counted quantities of this machine, as local.Counters does.
+func Counters(ctx context.Context, binDirs []string) (map[string]string, error) {
+	folders, err := ProgramFolders(binDirs)
+	if err != nil {
+		return nil, err
+	}
+	runner, err := findRunner(folders)
+	if err != nil {
+		return nil, err
+	}
+	return local.Counters(ctx, runner)
 }
 
 // RunFile is a run with its template, as read from a file.

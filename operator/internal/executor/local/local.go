@@ -3,6 +3,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +38,8 @@ type Executor struct {
 	Log io.Writer
 	// Steps are the commands around trials; nil for none.
 	Steps *steps.Document
+	// Counters makes the runner record the counters of the processor that this machine has.
+	Counters bool
 
 	// sums has the sha256 of the written attempts and plans that of the written plans, by key; programs has that of the executed files, by
 	// path.
@@ -89,6 +92,9 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 	defer mine.Close()
 	argv := append(slices.Clone(e.Within), e.Runner, "block", "--wave", wave, "--block", block.ID, "--keeper", "fd:3",
 		"--finish-seconds", "0") // Who interrupts a run on this machine waits for it.
+	if e.Counters {
+		argv = append(argv, "--counters")
+	}
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var said tail
 	command.Stdout, command.Stderr, command.ExtraFiles = e.Log, io.MultiWriter(e.Log, &said), []*os.File{runners}
@@ -136,4 +142,18 @@ func FindProgram(program string, folders []string) (string, error) {
 	}
 	return "", fmt.Errorf("program %q of the template does not exist at that path, in %v or in PATH; build it, or give its folder with "+
 		"--bin-dir", program, folders)
+}
+
+// Counters returns the counted quantities of this machine, by their names in process metrics. For each it has the reason if the machine
+// cannot count it, and "" otherwise.
+func Counters(ctx context.Context, runner string) (map[string]string, error) {
+	raw, err := exec.CommandContext(ctx, runner, "counters").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for the counters of this machine: %w", runner, err)
+	}
+	var out map[string]string
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("the counters of this machine, as %s prints them: %w", runner, err)
+	}
+	return out, nil
 }
