@@ -97,7 +97,7 @@ func TestFreeze_InvalidDesignsAreRejected(t *testing.T) {
 				adaptive(s)
 				s.Gates[0].Op, s.Gates[0].Bound = assayv1alpha1.DifferenceAtLeast, "0"
 			},
-			"spec.design.stop", "add one with RatioAtLeast, RatioAtMost, AtLeast or AtMost, or remove stop",
+			"spec.design.stop", "no Blocking gate has an interval to make narrower: add one with RatioAtLeast, ",
 		},
 		"a stopping rule without an interval to make narrower": {
 			func(s *runSpec, _ *templateSpec) {

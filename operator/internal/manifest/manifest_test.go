@@ -13,6 +13,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -79,10 +80,20 @@ func TestRead_FolderNameWithPatternCharacters(t *testing.T) {
 	}
 }
 
+// words lists names as messages do.
+func words[T ~string](names []T) string {
+	var out []string
+	for _, name := range names {
+		out = append(out, string(name))
+	}
+	return strings.Join(out, ", ")
+}
+
 // Every mistake is reported with file, line and column, the allowed values and a likely correction.
 func TestRead_InvalidFilesAreRejected(t *testing.T) {
 	run := func(old, replacement string) string { return strings.Replace(fullRun, old, replacement, 1) }
 	template := func(old, replacement string) string { return strings.Replace(fullTemplate, old, replacement, 1) }
+	formats := append(append([]string{format.AssayResult}, format.Tools()[1:]...), format.None)
 	cases := map[string]struct{ document, says string }{
 		"a field that does not exist":                 {run("arms:", "arm:"), ":14:3: spec.arm: unknown field: did you mean arms? Allowed are arms, budget,"},
 		"a field that is misspelt in a list":          {run("baseline", "basline"), ":15:15: spec.arms[0].basline: unknown field: did you mean baseline? Allowed are baseline, builds, image, name, parameters"},
@@ -93,8 +104,8 @@ func TestRead_InvalidFilesAreRejected(t *testing.T) {
 		"something that is no YAML":                   {"{", ":1:1: invalid YAML: did not find"},
 		"a document that is not a mapping":            {"- 1\n- 2\n", ":1:1: invalid document: not a mapping"},
 		"a second document, counted in the file":      {fullRun + "---\nkind: Pod\n", `:21:1: apiVersion: invalid apiVersion ""`},
-		"an operator that is misspelt":                {run("RatioAtLeast", "RatioAtLest"), `:19:30: spec.gates[0].op: invalid value "RatioAtLest": did you mean RatioAtLeast? Allowed are RatioAtLeast, RatioAtMost, DifferenceAtLeast, DifferenceAtMost, AtLeast, AtMost, ParityEqual, Completes`},
-		"a format that is misspelt":                   {template("Hyperfine", "Hyperfin"), `spec.output.format: invalid value "Hyperfin": did you mean Hyperfine? Allowed are AssayResult, GoBench, Criterion, GoogleBenchmark, Hyperfine, PytestBenchmark, K6, JMH, BenchmarkDotNet, Fio, Wrk, Sysbench, Divan, Catch2, Iperf3, Pgbench, Vegeta, Oha, AIPerf, JSON, CSV, None`},
+		"an operator that is misspelt":                {run("RatioAtLeast", "RatioAtLest"), `:19:30: spec.gates[0].op: invalid value "RatioAtLest": did you mean RatioAtLeast? Allowed are ` + words(experiment.Ops())},
+		"a format that is misspelt":                   {template("Hyperfine", "Hyperfin"), `spec.output.format: invalid value "Hyperfin": did you mean Hyperfine? Allowed are ` + words(formats)},
 		"half a word":                                 {template("LowerIsBetter", "lower"), `spec.metrics[0].direction: invalid value "lower": did you mean LowerIsBetter? Allowed are HigherIsBetter, LowerIsBetter`},
 		"a word that resembles none":                  {template("LowerIsBetter", "best"), "allowed are HigherIsBetter, LowerIsBetter\n"},
 		"a field that is missing":                     {run("op: RatioAtLeast, ", ""), ":19:5: spec.gates[0].op: is missing: allowed are RatioAtLeast, "},
