@@ -140,7 +140,8 @@ func take(config Config, container, name string, now time.Time) error {
 	if err := write(place, me); err != nil {
 		return err
 	}
-	return fmt.Errorf("the nodes of this machine share its CPUs, and one measures at a time: waiting for pod %s of node %s", other.Name, other.Node)
+	return fmt.Errorf("the nodes of this machine share its CPUs, and one measures at a time: waiting for pod %s of node %s",
+		other.Name, other.Node)
 }
 
 // blocker is the pod that a pod waits for: one of another node that holds the turn, or that asked for it earlier. Pods of one node do not

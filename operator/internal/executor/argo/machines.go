@@ -63,5 +63,6 @@ func (m Machines) describe(lanes []design.Lane) string {
 	if shared == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" %d of the nodes share a machine: their blocks run one after the other, and are no independent sample of machines.", shared)
+	return fmt.Sprintf(" %d of the nodes share a machine: their blocks run one after the other, and are no independent sample of machines.",
+		shared)
 }
