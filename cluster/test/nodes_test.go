@@ -18,7 +18,8 @@ func TestCluster_SeveralNodes(t *testing.T) {
 	before := traces(t)
 	t.Cleanup(func() { _, _, _ = m.try(time.Minute, m.binary, "down") })
 
-	t.Log("story: three nodes start, and starting them again changes nothing")
+	t.Log("story: a cluster of one node gets two more, which divides the machine anew, and starting them again changes nothing")
+	m.cluster("up")
 	m.cluster("up", "--nodes", "3")
 	first := m.processes()
 	m.cluster("up")

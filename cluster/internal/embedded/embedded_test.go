@@ -63,6 +63,11 @@ func TestValidCPUState_States(t *testing.T) {
 		want bool
 	}{
 		"as kubelet writes it":      {`{"policyName":"static","defaultCpuSet":"0-1","checksum":1}`, true},
+		"with an assignment":        {`{"policyName":"static","defaultCpuSet":"0","entries":{"uid":{"main":"1"}},"checksum":1}`, true},
+		"with all assigned":         {`{"policyName":"static","defaultCpuSet":"","entries":{"uid":{"main":"0-1"}},"checksum":1}`, true},
+		"of fewer CPUs":             {`{"policyName":"static","defaultCpuSet":"0","checksum":1}`, false},
+		"of more CPUs":              {`{"policyName":"static","defaultCpuSet":"0-2","checksum":1}`, false},
+		"of nonsense":               {`{"policyName":"static","defaultCpuSet":"all","checksum":1}`, false},
 		"of another policy":         {`{"policyName":"none","defaultCpuSet":"","checksum":1}`, false},
 		"cut off by a crash":        {`{"policyName":"sta`, false},
 		"emptied by a full disk":    {``, false},
@@ -74,7 +79,7 @@ func TestValidCPUState_States(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := validCPUState(path); got != tc.want {
+		if got := validCPUState(path, []int{0, 1}); got != tc.want {
 			t.Errorf("%s: got %v", reason, got)
 		}
 	}

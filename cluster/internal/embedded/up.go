@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -302,33 +303,54 @@ func readySince(answer string, started time.Time) bool {
 	return status == "True" && err == nil && at.After(started.Truncate(time.Second).Add(-time.Nanosecond))
 }
 
-// startKubelet starts kubelet and clears a record of CPU assignments that it can no longer use: after a crash, or when the
-// machine has other CPUs than before, kubelet refuses to start rather than to forget.
+// startKubelet starts kubelet, and again without its record of CPU assignments if it rejects that: after a crash, or when the machine has
+// other CPUs than before, kubelet refuses to start rather than to forget.
 func (u *upRun) startKubelet(ctx context.Context, node config.Node) error {
-	state := filepath.Join(component.KubeletRoot(node), "cpu_manager_state")
-	if !validCPUState(state) {
-		if err := host.RemoveFile(state); err != nil {
-			return err
-		}
-	}
 	err := u.start(ctx, node, component.Kubelet, 45*time.Second)
 	log := u.launcher.LogPath(u.part(node, component.Kubelet).Name())
 	if err == nil || !errors.Is(err, errGone) || !strings.Contains(tailOf(log, 40), "cpu_manager_state") {
 		return err
 	}
 	u.say("kubelet rejects its record of CPU assignments: removing it and starting again")
-	if err := host.RemoveFile(state); err != nil {
+	if err := host.RemoveFile(cpuState(node)); err != nil {
 		return err
 	}
 	return u.start(ctx, node, component.Kubelet, 45*time.Second)
 }
 
-func validCPUState(path string) bool {
+// cpuState is kubelet's record of CPU assignments.
+func cpuState(node config.Node) string {
+	return filepath.Join(component.KubeletRoot(node), "cpu_manager_state")
+}
+
+// validCPUState reports whether kubelet can use a record on a node with these CPUs.
+func validCPUState(path string, cpus []int) bool {
 	data, err := os.ReadFile(path)
 	var state struct {
-		PolicyName string `json:"policyName"`
+		PolicyName    string                       `json:"policyName"`
+		DefaultCPUSet string                       `json:"defaultCpuSet"`
+		Entries       map[string]map[string]string `json:"entries"`
 	}
-	return err == nil && json.Unmarshal(data, &state) == nil && state.PolicyName == "static"
+	if err != nil || json.Unmarshal(data, &state) != nil || state.PolicyName != "static" {
+		return false
+	}
+	sets := []string{state.DefaultCPUSet}
+	for _, containers := range state.Entries {
+		sets = slices.AppendSeq(sets, maps.Values(containers))
+	}
+	var recorded []int
+	for _, set := range sets {
+		if set == "" {
+			continue // No CPU is left for the others.
+		}
+		some, err := parseCPUs(set)
+		if err != nil {
+			return false
+		}
+		recorded = append(recorded, some...)
+	}
+	slices.Sort(recorded)
+	return slices.Equal(recorded, cpus)
 }
 
 // dns applies cluster DNS and waits until it answers.
@@ -400,7 +422,14 @@ func (u *upRun) clearStale(part component.Component) error {
 	}
 	if part.Kind != component.Containerd {
 		// A process whose record was lost (a crash right after its start) holds the ports its successor needs.
-		return group.Kill(10 * time.Second)
+		if err := group.Kill(10 * time.Second); err != nil || part.Kind != component.Kubelet {
+			return err
+		}
+		// The node may have another share of the CPUs than before.
+		if state := cpuState(part.Node); !validCPUState(state, u.cpusOf(part.Node)) {
+			return host.RemoveFile(state)
+		}
+		return nil
 	}
 	// It watches the folder itself, so the folder must be there first and must never be replaced.
 	if err := os.MkdirAll(component.CNIConfDir(part.Node), 0o755); err != nil {
@@ -411,6 +440,15 @@ func (u *upRun) clearStale(part component.Component) error {
 		return err
 	}
 	return host.RemoveFile(part.Node.ContainerdSocket())
+}
+
+func (u *upRun) cpusOf(node config.Node) []int {
+	for _, member := range u.settings.Members {
+		if member.Name == node.Name {
+			return member.CPUs
+		}
+	}
+	return nil
 }
 
 // linkPlugins puts the pod network's plugins into one folder: containerd looks into no more.
