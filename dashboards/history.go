@@ -28,35 +28,38 @@ func History() (dashboard.Dashboard, error) {
 	p.row("Figures over runs",
 		history("$metric ($statistic)", "Each arm at each point, run after run, at the time when the run was created; dashed are the ends of "+
 			"the intervals. In the metric's own unit. Names end with the fingerprint of the environment.", units.SiShort, tall,
-			q.History(q.Results)),
+			q.History(q.Results)).NoValue(notAnalysed),
 		history("Over the baseline", "Each arm over the baseline of the same run, paired by block; dashed are the ends of the intervals. 1 is "+
 			"no difference. It moves less than the figures, as noise of a machine affects both.", ratio, tall,
-			q.History(q.Comparisons)),
+			q.History(q.Comparisons)).NoValue(noComparison),
 	)
 	p.row("Changes",
 		bars("Changes by state", "Changes in the histories of the namespaces. A suspicion is not yet a change: it waits for a confirming run.",
-			units.NoUnit, third, now("A", q.Changes(), "{{state}}")),
+			units.NoUnit, third, now("A", q.Changes(), "{{state}}")).NoValue(noSchedule),
 		grid("Changes that wait", "Changes that a run has confirmed, neither acknowledged nor decided: assay changes has their "+
 			"figures, assay changes acknowledge ends their wait.", third, rows("A", q.Waiting(".*"))).
+			NoValue("no change waits").
 			WithTransformation(arrange([]string{"namespace", "change", "direction"}, nil, "Time", "Value")).
 			OverrideByName("direction", coloured(directionLooks)),
 		grid("Newest points", "When the newest run of every series that is followed began. One that is older than three times the interval of "+
 			"its schedule is an alert.", third, rows("A", q.NewestPoints())).
+			NoValue(noSchedule).
 			WithTransformation(sortBy("Value", false)).
 			WithTransformation(arrange([]string{"namespace", "series", "Value"}, map[string]string{"Value": "newest point"}, "Time")).
 			OverrideByName("newest point", inUnit("dateTimeFromNow")),
 	)
 	p.row("Runs",
-		bars("Verdicts", "Runs of the workload that are shown one by one, by verdict.", units.NoUnit, third,
-			now("A", q.Verdicts(q.Workload), "{{verdict}}")),
-		history("Share of the physical limit", "The share that each arm reached of its closest physical limit. A workload that measures no "+
-			"limit has none.", units.PercentUnit, third, q.CeilingHistory()).Min(0),
-		history("Overhead of a trial", "Time in blocks that no trial used, per trial.", units.Seconds, third, q.OverheadHistory()).Min(0),
+		verdicts("Runs of the workload that are shown one by one, by verdict.", now("A", q.Verdicts(q.Workload), "{{verdict}}")),
+		history("Share of the physical limit", "The share that each arm reached of its closest physical limit.", units.PercentUnit, third,
+			q.CeilingHistory()).Min(0).NoValue(noLimit),
+		history("Overhead of a trial", "Time in blocks that no trial used, per trial.", units.Seconds, third,
+			q.OverheadHistory()).Min(0).NoValue(notAnalysed),
 		grid("Runs", "Runs of the workload that are shown one by one, the newest first. A name leads to the run's dashboard.", tall,
 			rows("A", q.Info(q.Workload)), rows("B",
 				q.Since("assay_run_created_timestamp_seconds", `namespace=~"$namespace"`)+" and on (namespace, run) assay_run_info{"+q.Workload+"}"),
 			rows("C", q.Series("assay_run_valid_blocks", `namespace=~"$namespace"`, "namespace",
 				"run")+" and on (namespace, run) assay_run_info{"+q.Workload+"}")).
+			NoValue(noRuns).
 			WithTransformation(merge()).
 			WithTransformation(sortBy("Value #B", true)).
 			WithTransformation(arrange([]string{"namespace", "run", "verdict", "phase", "best", "Value #C", "Value #B", "fingerprint"},

@@ -23,10 +23,26 @@ const (
 	plain   = "blue"
 	// intervalColor is seen on light and on dark.
 	intervalColor = "#8a8a8a"
+	// quiet is a background on which white text can be read.
+	quiet = "#6e6e6e"
 )
 
-// absent is the text that a panel shows for a missing value: never a zero.
+// absent is the text of a cell without a value: never a zero.
 const absent = "–"
+
+// nothing is the text of a panel without data, unless the panel knows a reason.
+const nothing = "nothing in the time shown"
+
+// Reasons for a panel without data.
+const (
+	notAnalysed  = "not analysed yet"
+	noComparison = "no arm was compared yet"
+	noCurve      = "no axis of the sweep is a number, or nothing is analysed yet"
+	noLimit      = "the workload measures no limit"
+	noSchedule   = "no schedule follows a program"
+	noPhases     = "the workload reports no phases"
+	noRuns       = "no runs"
+)
 
 // source is the Prometheus that the viewer chose.
 var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
@@ -70,6 +86,8 @@ func thresholds(base string, steps ...step) cog.Builder[dashboard.ThresholdsConf
 
 type look struct{ value, text, color string }
 
+const noVerdict = "no verdict"
+
 // mapping shows values as texts with colours, in the order given.
 func mapping(looks ...look) []dashboard.ValueMapping {
 	options := map[string]dashboard.ValueMappingResult{}
@@ -86,15 +104,15 @@ func mapping(looks ...look) []dashboard.ValueMapping {
 // Words of the platform and their meaning for a reader.
 var (
 	verdictLooks = mapping(look{"Go", "Go", good}, look{"NoGo", "NoGo", bad}, look{"Inconclusive", "Inconclusive", unsure},
-		look{"Invalid", "Invalid", broken}, look{"None", "no verdict", neutral})
-	phaseLooks = mapping(look{"Pending", "", neutral}, look{"Running", "", plain}, look{"Suspended", "", unsure},
-		look{"Analyzing", "", plain}, look{"Succeeded", "", good}, look{"Failed", "", bad}, look{"Cancelled", "", neutral})
+		look{"Invalid", "Invalid", broken}, look{"None", noVerdict, quiet})
+	phaseLooks = mapping(look{"Pending", "", quiet}, look{"Running", "", plain}, look{"Suspended", "", unsure},
+		look{"Analyzing", "", plain}, look{"Succeeded", "", good}, look{"Failed", "", bad}, look{"Cancelled", "", quiet})
 	directionLooks = mapping(look{"regression", "", bad}, look{"improvement", "", good})
 
 	upLooks    = mapping(look{"0", "down", bad}, look{"1", "up", good})
 	readyLooks = mapping(look{"0", "not ready", bad}, look{"1", "ready", good})
 	heldLooks  = mapping(look{"1", "held", plain})
-	trueLooks  = mapping(look{"0", "False", neutral}, look{"1", "True", plain})
+	trueLooks  = mapping(look{"0", "False", quiet}, look{"1", "True", plain})
 )
 
 // ---- panels
@@ -115,7 +133,7 @@ var (
 // number is a panel with one value.
 func number(title, description, unit string, at size, targets ...*prometheus.DataqueryBuilder) *stat.PanelBuilder {
 	panel := stat.NewPanelBuilder().Title(title).Description(description).Datasource(source).Span(at.w).Height(at.h).
-		Unit(unit).NoValue(absent).ColorMode(common.BigValueColorModeValue).GraphMode(common.BigValueGraphModeNone).
+		Unit(unit).NoValue(nothing).ColorMode(common.BigValueColorModeValue).GraphMode(common.BigValueGraphModeNone).
 		TextMode(common.BigValueTextModeValue).JustifyMode(common.BigValueJustifyModeAuto).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"})).
 		Thresholds(thresholds(neutral))
@@ -139,8 +157,11 @@ func word(title, description, label string, looks []dashboard.ValueMapping, at s
 // bars is a panel with one bar for each series, its name on the left, so that long names fit a phone.
 func bars(title, description, unit string, at size, targets ...*prometheus.DataqueryBuilder) *bargauge.PanelBuilder {
 	panel := bargauge.NewPanelBuilder().Title(title).Description(description).Datasource(source).Span(at.w).Height(at.h).
-		Unit(unit).NoValue(absent).Min(0).DisplayMode(common.BarGaugeDisplayModeBasic).Orientation(common.VizOrientationHorizontal).
+		Unit(unit).NoValue(nothing).Min(0).DisplayMode(common.BarGaugeDisplayModeBasic).Orientation(common.VizOrientationHorizontal).
 		NamePlacement(common.BarGaugeNamePlacementTop).ShowUnfilled(true).
+		// With automatic sizes a few bars have huge names, and many bars have none.
+		Sizing(common.BarGaugeSizingManual).MinVizHeight(34).MaxVizHeight(52).
+		Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(13).ValueSize(18)).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"})).
 		Thresholds(thresholds(plain))
 	for _, target := range targets {
@@ -149,10 +170,18 @@ func bars(title, description, unit string, at size, targets ...*prometheus.Dataq
 	return panel
 }
 
+// verdicts is a panel with one bar for each verdict, in the verdict's colour.
+func verdicts(description string, target *prometheus.DataqueryBuilder) *bargauge.PanelBuilder {
+	panel := bars("Verdicts", description, units.NoUnit, third, target).NoValue(noRuns)
+	return panel.OverrideByName("Go", color(good)).OverrideByName("NoGo", color(bad)).OverrideByName("Inconclusive", color(unsure)).
+		OverrideByName("Invalid", color(broken)).
+		OverrideByName("None", append(color(quiet), property("displayName", noVerdict)))
+}
+
 // lines is a panel with values over time. A missing value leaves a gap.
 func lines(title, description, unit string, at size, targets ...*prometheus.DataqueryBuilder) *timeseries.PanelBuilder {
 	panel := timeseries.NewPanelBuilder().Title(title).Description(description).Datasource(source).Span(at.w).Height(at.h).
-		Unit(unit).NoValue(absent).LineWidth(2).FillOpacity(0).ShowPoints(common.VisibilityModeAuto).
+		Unit(unit).NoValue(nothing).LineWidth(2).FillOpacity(0).ShowPoints(common.VisibilityModeAuto).
 		SpanNulls(common.BoolOrFloat64{Bool: new(false)}).
 		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).DisplayMode(common.LegendDisplayModeList).
 			Placement(common.LegendPlacementBottom).Calcs([]string{})).
@@ -167,18 +196,35 @@ func lines(title, description, unit string, at size, targets ...*prometheus.Data
 // grid is a panel with a table.
 func grid(title, description string, at size, targets ...*prometheus.DataqueryBuilder) *table.PanelBuilder {
 	panel := table.NewPanelBuilder().Title(title).Description(description).Datasource(source).Span(at.w).Height(at.h).
-		NoValue(absent).ShowHeader(true).CellHeight(common.TableCellHeightSm).Filterable(true).Thresholds(thresholds(neutral)).
+		NoValue(nothing).ShowHeader(true).CellHeight(common.TableCellHeightSm).Filterable(true).Thresholds(thresholds(neutral)).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{}))
 	for _, target := range targets {
 		panel.WithTarget(target)
 	}
+	panel.OverrideByRegexp("/.*/", []dashboard.DynamicConfigValue{property("noValue", absent)})
+	for _, one := range columnWidths {
+		panel.OverrideByRegexp("/^("+one.columns+")$/", []dashboard.DynamicConfigValue{property("custom.width", one.pixels)})
+	}
 	return panel
+}
+
+// columnWidths are the widths of columns whose names or figures have a usual length, in pixels. The others share the rest.
+var columnWidths = []struct {
+	columns string
+	pixels  int
+}{
+	{"node", 330},
+	{"run|gate|point", 220},
+	{"created", 165},
+	{"namespace|fingerprint|newest point|last trial|op", 120},
+	{"verdict|outcome|phase|severity|direction|state|share beyond", 110},
+	{"estimate|low|high|bound|ratio|predicted|blocks|progress|median|largest|limit|beyond|CPUs|unit|statistic", 90},
 }
 
 // curves is a panel with lines over a number, with the ends of intervals as thin dashed lines.
 func curves(title, description string, at size, target *prometheus.DataqueryBuilder) *xychart.PanelBuilder {
 	return xychart.NewPanelBuilder().Title(title).Description(description).Datasource(source).Span(at.w).Height(at.h).
-		NoValue(absent).Mapping(xychart.SeriesMappingAuto).Show(xychart.XYShowModePointsAndLines).LineWidth(2).
+		NoValue(nothing).Mapping(xychart.SeriesMappingAuto).Show(xychart.XYShowModePointsAndLines).LineWidth(2).
 		PointSize(xychart.NewXychartFieldConfigPointSizeBuilder().Fixed(6)).
 		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).DisplayMode(common.LegendDisplayModeList).
 			Placement(common.LegendPlacementBottom).Calcs([]string{})).
@@ -189,7 +235,9 @@ func curves(title, description string, at size, target *prometheus.DataqueryBuil
 			options{"fields": options{}, "conversions": []options{{"targetField": "x", "destinationType": "number"}}})).
 		WithTransformation(sortBy("x", false)).
 		WithTransformation(split("curve")).
-		OverrideByRegexp(`/\((low|high)\)$/`, intervalEnd(property("custom.show", "lines")))
+		OverrideByRegexp(`/\((low|high)\)$/`, intervalEnd(property("custom.show", "lines"))).
+		// The unit of the panel is that of the curves, and not that of the axis.
+		OverrideByName("x", []dashboard.DynamicConfigValue{property("unit", units.SiShort), property("custom.axisLabel", "$axis")})
 }
 
 // history is a panel with lines over the time when runs were created, with the ends of intervals as thin dashed lines.
@@ -267,6 +315,11 @@ func coloured(looks []dashboard.ValueMapping) []dashboard.DynamicConfigValue {
 
 func inUnit(unit string) []dashboard.DynamicConfigValue {
 	return []dashboard.DynamicConfigValue{property("unit", unit)}
+}
+
+// color shows a series in one colour.
+func color(name string) []dashboard.DynamicConfigValue {
+	return []dashboard.DynamicConfigValue{property("color", options{"mode": "fixed", "fixedColor": name})}
 }
 
 // linked makes a column's cells lead somewhere.
