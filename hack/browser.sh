@@ -5,15 +5,8 @@
 set -euo pipefail
 shown=$(realpath "${1:?name the report.html of a ledger, or the folder of a site}")
 cd "$(dirname "$0")/.."
-if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
-  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    echo "no Chromium on PATH: install the package chromium, then run this again" >&2
-    exit 1
-  fi
-  echo "installing chromium"
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
-fi
+. hack/lib.sh
+need_chromium
 cd test/browser
 export PICTURES=$PWD/../../out/browser
 if [ -d "$shown" ]; then

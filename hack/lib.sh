@@ -85,3 +85,15 @@ install_chart() {
   # shellcheck disable=SC2086 # HELM_ARGS is a list of arguments.
   helm upgrade --install assay charts/assay --namespace assay-system --create-namespace --wait --timeout 5m ${HELM_ARGS:-}
 }
+
+# need_chromium installs Chromium on Debian when run by root and none is there.
+need_chromium() {
+  if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then return; fi
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    echo "no Chromium on PATH: install the package chromium, then run this again" >&2
+    return 1
+  fi
+  echo "installing chromium"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
+}

@@ -14,3 +14,7 @@ test-grafana: ## Grafana dashboards: their schema, their queries, and that they 
 	@cd dashboards && $(GO_TEST) ./...
 
 test-dashboards: test-grafana
+
+.PHONY: browse-dashboards
+browse-dashboards: bin/cluster ## Every dashboard in a browser, with Grafana's libraries (needs Node and Chromium); pictures in out/browser.
+	@hack/dashboards.sh

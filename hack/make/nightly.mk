@@ -1,7 +1,7 @@
 ##@ Nightly (the suites that CI leaves out; each part takes at most an hour and needs the machine for itself)
 
 # Each part is a row of .github/workflows/nightly.yaml.
-NIGHTLY := tests e2e chaos attacks guards release calibration history unsafe
+NIGHTLY := tests e2e chaos attacks guards release calibration history unsafe browser
 
 .PHONY: nightly
 nightly: $(NIGHTLY:%=nightly-%) ## All parts, one after the other: nightly-PART runs one of them.
@@ -16,3 +16,4 @@ nightly-release: release test-release e2e-release test-arm64
 nightly-calibration: calibrate-smoke bench-verdict
 nightly-history: e2e-history
 nightly-unsafe: sanitize
+nightly-browser: browse-dashboards
