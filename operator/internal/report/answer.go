@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -62,6 +63,29 @@ func forecast(result *analysis.Analysis, gate *analysis.GateResult) (blocks int,
 		took = time.Duration(used.BlockSeconds / float64(used.Blocks) * float64(blocks) * float64(time.Second))
 	}
 	return blocks, took, true
+}
+
+// Message returns the message of a gate. Its number of further blocks is that of the report's forecast. The analysis writes the number at
+// which the present estimate and spread would just decide, and a report with both would contradict itself.
+func Message(gate *analysis.GateResult) string { return oneForecast(gate, gate.Message) }
+
+func oneForecast(gate *analysis.GateResult, text string) string {
+	if gate == nil || gate.MoreBlocks == nil || gate.Estimate == nil {
+		return text
+	}
+	return strings.ReplaceAll(text, fmt.Sprintf("about %d further blocks would decide", *gate.MoreBlocks),
+		fmt.Sprintf("about %d further blocks would decide four of five such runs", Further(gate.Estimate.Blocks, *gate.MoreBlocks)))
+}
+
+// reasonOf returns the reason for the verdict on a candidate, which may be the message of any of its gates.
+func reasonOf(result *analysis.Analysis, candidate *analysis.Candidate) string {
+	text := candidate.Reason
+	for i := range result.Gates {
+		if gate := &result.Gates[i]; gate.Candidate == candidate.Name && strings.Contains(text, gate.Message) {
+			text = oneForecast(gate, text)
+		}
+	}
+	return text
 }
 
 // moreTime formats a forecast as a time, and as a number of blocks if the pace of the run is unknown.

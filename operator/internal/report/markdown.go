@@ -178,7 +178,7 @@ func (v *view) gates(out *document) {
 	table := Table{Header: []string{"outcome", "gate", "candidate", "point", "asked", "estimate" + Interval(v.result.GateConfidence), "blocks",
 		"min. detectable", "share of ceiling", "message"}}
 	for _, gate := range v.result.Gates {
-		estimate, blocks, message := "", "", gate.Message
+		estimate, blocks, message := "", "", Message(&gate)
 		if gate.Estimate != nil {
 			estimate, blocks = analysis.Describe(gate.Estimate), fmt.Sprint(gate.Estimate.Blocks)
 			message = strings.TrimPrefix(message, estimate+" ")

@@ -57,7 +57,7 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string
 	gate := decidingOf(result, candidate)
 	switch {
 	case gate == nil:
-		return name + ": " + candidate.Reason
+		return name + ": " + reasonOf(result, candidate)
 	case candidate.Verdict == experiment.VerdictGo:
 		return name + " " + measured(exp, gate) + askedFor(exp, gate) + sameAnswers(exp, result, name)
 	case candidate.Verdict == experiment.VerdictNoGo:
@@ -69,7 +69,7 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string
 		}
 		return text
 	default:
-		return name + ": " + candidate.Reason
+		return name + ": " + reasonOf(result, candidate)
 	}
 }
 
@@ -83,10 +83,10 @@ func Why(exp *experiment.Experiment, result *analysis.Analysis, candidate *analy
 	gate := decidingOf(result, candidate)
 	decided := candidate.Verdict == experiment.VerdictNoGo || candidate.Verdict == experiment.VerdictInconclusive
 	if decided && gate != nil && gate.Outcome == candidate.Verdict ||
-		Sentence(exp, result, candidate.Name) == candidate.Name+": "+candidate.Reason {
+		Sentence(exp, result, candidate.Name) == candidate.Name+": "+reasonOf(result, candidate) {
 		return ""
 	}
-	return candidate.Reason
+	return reasonOf(result, candidate)
 }
 
 // Deciding returns the gate that the verdict rests on, if it compares a figure; nil otherwise.

@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report"
 )
 
 // The API's limits of lists and texts. They keep the status far below 256 KiB for any results.
@@ -69,7 +70,7 @@ func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1a
 		status := assayv1alpha1.GateStatus{
 			Name: result.Gate, Candidate: result.Candidate, Point: record.Truncate(result.Point, maxText),
 			Outcome: assayv1alpha1.Verdict(result.Outcome), Severity: assayv1alpha1.Severity(result.Severity),
-			Message: record.Truncate(result.Message, maxText),
+			Message: record.Truncate(report.Message(&result), maxText),
 		}
 		if exp != nil {
 			status.Bound = record.Truncate(analysis.BoundText(exp, result.Condition()), maxNumber)

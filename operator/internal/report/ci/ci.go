@@ -53,6 +53,7 @@ func From(title string, exp *experiment.Experiment, result *analysis.Analysis) *
 		out.Gain = quantity.Format(gate.Estimate.Value, gate.Estimate.Shown())
 	}
 	for _, g := range result.Gates {
+		g.Message = report.Message(&g)
 		out.Gates = append(out.Gates, Gate{g, analysis.Asked(exp, g.Condition())})
 	}
 	return out

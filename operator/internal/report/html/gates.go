@@ -39,8 +39,9 @@ func (b *builder) gates() []gate {
 			GateResult: g, Class: VerdictClass(g.Outcome), Asked: analysis.Asked(b.exp, g.Condition()), Detectable: summary.Detectable(&g),
 			Share: analysis.DescribeShare(b.levels[g.Figure()]), Plot: intervalPlot(g), points: 1,
 		}
+		shown.Message = summary.Message(&g)
 		if g.Estimate != nil {
-			shown.Message = strings.TrimPrefix(g.Message, analysis.Describe(g.Estimate)+" ")
+			shown.Message = strings.TrimPrefix(shown.Message, analysis.Describe(g.Estimate)+" ")
 		}
 		out = append(out, shown)
 	}
