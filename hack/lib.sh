@@ -86,14 +86,21 @@ install_chart() {
   helm upgrade --install assay charts/assay --namespace assay-system --create-namespace --wait --timeout 5m ${HELM_ARGS:-}
 }
 
-# need_chromium installs Chromium on Debian when run by root and none is there.
-need_chromium() {
-  if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then return; fi
+# installed PROGRAM PACKAGE... makes sure that a program is on PATH, from Debian's packages if root may install them.
+installed() {
+  local program=$1
+  shift
+  if command -v "$program" >/dev/null; then return; fi
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    echo "no Chromium on PATH: install the package chromium, then run this again" >&2
+    echo "$program is not on PATH: install it, on Debian with apt-get install $*" >&2
     return 1
   fi
-  echo "installing chromium"
+  echo "installing $*" >&2
   apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+need_chromium() {
+  if command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then return; fi
+  installed chromium chromium fonts-dejavu-core
 }

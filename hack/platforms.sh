@@ -8,25 +8,13 @@
 # and its library for arm64, unpacked into the cache; the linker and the emulator are Debian's packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source hack/lib.sh
 die() { echo "platforms.sh: $*" >&2; exit 2; }
 cache=${ASSAY_CACHE:-$HOME/.cache/assay}
 version=${ASSAY_VERSION:-$(cat VERSION)}
 export ASSAY_VERSION=$version
 read -ra packages <<<"${RUST_PACKAGES:?run it by make images, which names what there is to build}"
 read -ra programs <<<"$RUST_PROGRAMS"
-
-# installed makes sure that programs are on PATH, from Debian's packages if root may install them.
-installed() {
-  local program=$1
-  shift
-  command -v "$program" >/dev/null && return
-  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    die "$program is not on PATH: install it, on Debian with apt-get install $*"
-  fi
-  echo "installing $*" >&2
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
-}
 
 # has says whether a compiler has the standard library of a target.
 has() { [ -d "$("$1" --print sysroot)/lib/rustlib/$2/lib" ]; }
