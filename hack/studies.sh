@@ -6,6 +6,7 @@
 #   hack/studies.sh [--cluster] [FILE...]
 #   hack/studies.sh --pilot [FILE...]       runs a block of each on this machine, keeps nothing, and exits 1 if one lost a trial
 #   hack/studies.sh --again LEDGER FILE     judges the ledger of an earlier local run once more, and keeps that
+#   hack/studies.sh --store LEDGER FILE     keeps the ledger of a local run as it was judged
 # A local run of several builds finds them in out/builds (hack/builds.sh).
 # With --cluster a cluster with Assay is brought up as for the demo and left as it is; `make demo-down` removes it. Exits 1 if a
 # run could not be made. Inconclusive is an answer here. Nothing else may run meanwhile.
@@ -15,7 +16,7 @@ source hack/lib.sh
 
 # In a README a local run's tables lie below the run's own heading.
 where=local heading='####'
-again='' pilot=''
+again='' pilot='' stored=''
 if [ "${1:-}" = --pilot ]; then
   pilot=1
   shift
@@ -26,6 +27,10 @@ elif [ "${1:-}" = --again ]; then
   [ $# = 3 ] || { echo "$0: --again takes the folder of a ledger and the run's file" >&2; exit 2; }
   again=$2
   shift 2
+elif [ "${1:-}" = --store ]; then
+  [ $# = 3 ] || { echo "$0: --store takes the folder of a ledger and the run's file" >&2; exit 2; }
+  stored=$2
+  shift 2
 fi
 files=("$@")
 if [ ${#files[@]} = 0 ]; then
@@ -34,28 +39,43 @@ fi
 
 if [ "$where" = cluster ]; then
   install_assay
-else
+elif [ -z "$stored" ]; then
   make --no-print-directory build
 fi
 
 # An archive that is larger stays outside of git.
 largest_archive=$((256 * 1024))
 
+# is_invalid LEDGER-OR-NAME reports whether the verdict is Invalid. Such a result replaces none.
+is_invalid() {
+  local report
+  report=$(bin/assay report "$1" --format md)
+  [[ ${report%%$'\n'*} == *': Invalid' ]]
+}
+
 # keep FILE LEDGER-OR-NAME stores the results of a run beside its study, without the kernel's command line, which names the machine's disks.
+# The old result is replaced as a whole, once the new one is complete, and the page last.
 keep() {
-  local results
-  results=$(dirname "$1")/results/$where/$(basename "$1" .yaml)
+  local final results table
+  final=$(dirname "$1")/results/$where/$(basename "$1" .yaml)
+  results=$final.part
   rm -rf "$results"
   mkdir -p "$results"
   bin/assay report "$2" --format md | grep -v '^\* kernelCommandLine' >"$results/report.md"
-  local table
   while read -r table; do
     bin/assay results "$2" --table "$table" -o "$results/$table.csv"
+  done < <(tables "$1")
+  archive "$1" "$2" "$results"
+  rm -rf "$final"
+  mv "$results" "$final"
+  while read -r table; do
     bin/assay results "$2" --table "$table" | sed "s/^### /$heading /" |
       into "$(dirname "$1")/README.md" "$where/$(basename "$1" .yaml)/$table"
-  done < <(sed -n '/^  report:/,/^  [a-z]*:/s/^    - name: *//p' "$1")
-  archive "$1" "$2" "$results"
+  done < <(tables "$1")
 }
+
+# tables FILE lists the names of a run's own tables.
+tables() { sed -n '/^  report:/,/^  [a-z]*:/s/^    - name: *//p' "$1"; }
 
 # archive FILE LEDGER-OR-NAME RESULTS archives the attempts behind the tables, so that they can be judged again, and names the archive in
 # the report.
@@ -98,6 +118,8 @@ for file in "${files[@]}"; do
   if [ -n "$pilot" ]; then
     bin/assay plan "$file" --measure --pilot-blocks 1 --bin-dir bin --bin-dir out/builds || failed+=("$file")
     continue
+  elif [ -n "$stored" ]; then
+    run=$stored
   elif [ -n "$again" ]; then
     run=$again
     bin/assay analyze --ledger "file://$(realpath "$run")" --write >&2 || status=$?
@@ -112,7 +134,14 @@ for file in "${files[@]}"; do
     bin/assay watch "$name" || status=$?
   fi
   case $status in
-    0 | 3) keep "$file" "$run" ;;
+    0 | 3 | 4)
+      if is_invalid "$run"; then
+        echo "$0: $file is Invalid; a published result remains as it is" >&2
+        failed+=("$file")
+      else
+        keep "$file" "$run"
+      fi
+      ;;
     *) failed+=("$file") ;;
   esac
 done

@@ -41,9 +41,11 @@ bench-diskann-peers: build-figures ## Figures of the vector index beside others.
 bench-mork: build-figures ## Figures of the MeTTa facts: the runs that workflows/figures/mork.yaml names.
 	@bin/figures workflows/figures/mork.yaml $(call publish,insert/mork)
 
+# A run that has begun is finished; an Invalid one replaces no result. hack/studies.sh measures given runs, or all.
 .PHONY: studies
-studies: ## Run every study at full size on this machine, into workflows/studies/*/results/local (six hours).
-	@hack/studies.sh
+studies: build ## Measure the runs of the studies that are not current, the stalest first, into results/local (hours; BUDGET=150m).
+	@cd operator && $(GO_BUILD) -o ../bin/studies ./calibration/cmd/studies
+	@bin/studies refresh $(if $(BUDGET),--budget $(BUDGET)) --bin-dir bin
 
 # Results are measured with the release profile, so that programs of another one say nothing about them.
 .PHONY: studies-state

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,6 +70,23 @@ func newCommand() *cobra.Command {
 	}
 	printer.Flags().StringVar(&bin, "bin-dir", bin, "folder with the programs of the current build; empty compares none")
 	command.AddCommand(printer)
+	var budget time.Duration
+	var list bool
+	refresher := &cobra.Command{
+		Use:   "refresh",
+		Short: "Measure the runs whose results are not of the current tree, the stalest first; nothing else may run meanwhile",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if budget < 0 {
+				return fmt.Errorf("invalid --budget %s: it is negative; use 0 for no limit, or a time such as 150m", budget)
+			}
+			return refreshStudies(cmd.Context(), root, bin, budget, list, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	refresher.Flags().StringVar(&bin, "bin-dir", bin, "folder with the programs of the current build")
+	refresher.Flags().DurationVar(&budget, "budget", 0, "time after which no run begins; a run that has begun is finished. 0 is no limit")
+	refresher.Flags().BoolVar(&list, "list", false, "only print the files of the runs that would be measured, in their order")
+	command.AddCommand(refresher)
 	return command
 }
 

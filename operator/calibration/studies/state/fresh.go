@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/zeebo/blake3"
 
@@ -28,8 +29,12 @@ type Result struct {
 	Folder string
 	// Stale are the reasons for which it is not of the current tree. Without an archive of its ledger that is unknown, which is a reason.
 	Stale []string
-	// Archived reports whether its ledger lies beside it.
+	// Archived reports whether its ledger lies beside it, and Bytes is the size of the archive.
 	Archived bool
+	Bytes    int64
+	// Measured is the begin of its first attempt, and Took the time until the end of the last; zero without an archive.
+	Measured time.Time
+	Took     time.Duration
 }
 
 // current is the tree that results are compared with.
@@ -71,8 +76,12 @@ func (c current) compare(ctx context.Context, folder string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if _, err := os.Stat(archive); errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(archive)
+	if errors.Is(err, fs.ErrNotExist) {
 		return Result{Stale: []string{"its ledger is not in the tree"}}, nil
+	}
+	if err != nil {
+		return Result{}, err
 	}
 	opened, err := store.Open(ctx, store.FolderURL(archive), store.Options{})
 	if err != nil {
@@ -86,7 +95,8 @@ func (c current) compare(ctx context.Context, folder string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out := Result{Archived: true}
+	out := Result{Archived: true, Bytes: info.Size()}
+	out.Measured, out.Took = period(attempts)
 	changed, err := c.changed(folder, frozen)
 	if err != nil {
 		return Result{}, err
@@ -95,6 +105,20 @@ func (c current) compare(ctx context.Context, folder string) (Result, error) {
 		out.Stale = append(out.Stale, c.programs(attempts)...)
 	}
 	return out, nil
+}
+
+// period returns the begin of the first attempt and the time until the end of the last.
+func period(attempts []record.Attempt) (begin time.Time, took time.Duration) {
+	var end time.Time
+	for _, attempt := range attempts {
+		if begin.IsZero() || attempt.StartedAt.Before(begin) {
+			begin = attempt.StartedAt
+		}
+		if ended := attempt.StartedAt.Add(time.Duration(attempt.DurationSeconds * float64(time.Second))); ended.After(end) {
+			end = ended
+		}
+	}
+	return begin, end.Sub(begin)
 }
 
 // changed are the parts of an experiment that the run file and the template would make differently today.

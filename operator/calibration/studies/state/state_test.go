@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"assay.dev/assay/operator/calibration/studies/reference"
 	"assay.dev/assay/operator/internal/experiment"
@@ -205,5 +206,54 @@ func TestReadResults_WithoutALedgerIsStale(t *testing.T) {
 		if !result.Archived && len(result.Stale) == 0 {
 			t.Errorf("%s has no ledger and counts as current", result.Folder)
 		}
+	}
+}
+
+// large are archives of more than 128 KiB, which were stored before that was the limit. No other may be added.
+var large = []string{
+	"workflows/studies/diskann-insert/results/local/run-25k", "workflows/studies/diskann-insert/results/local/run-lazy",
+	"workflows/studies/diskann-insert/results/local/run-pushed-out", "workflows/studies/diskann-insert/results/local/run-seek",
+	"workflows/studies/diskann-insert/results/local/run-together", "workflows/studies/mork-serialisation/results/cluster/run",
+	"workflows/studies/mork-serialisation/results/local/run", "workflows/studies/mork-serialisation/results/local/run-pages",
+	"workflows/studies/rms24-batching/results/cluster/run", "workflows/studies/rms24-batching/results/local/run",
+}
+
+func TestReadResults_ArchivesAreWithinTheirLimits(t *testing.T) {
+	const most, mostLarge, mostInAll = 128 << 10, 256 << 10, 8 << 20
+	files, err := filepath.Glob(filepath.Join(root, "workflows", "studies", "*", "results", "*", "*", "ledger.tar.zst"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no archive (%v)", err)
+	}
+	var all int64
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += info.Size()
+		limit := int64(most)
+		if slices.Contains(large, folder) {
+			limit = mostLarge
+		}
+		if info.Size() > limit {
+			t.Errorf("the archive of %s has %d bytes, and %d are allowed: report fewer samples or measure fewer blocks", folder, info.Size(), limit)
+		}
+	}
+	if all > mostInAll {
+		t.Errorf("the archives have %d bytes together, and %d are allowed", all, mostInAll)
+	}
+}
+
+func TestPeriod_FromTheFirstBeginToTheLastEnd(t *testing.T) {
+	at := time.Date(2026, 11, 28, 10, 0, 0, 0, time.UTC)
+	begin, took := period([]record.Attempt{
+		{StartedAt: at.Add(time.Minute), DurationSeconds: 600}, {StartedAt: at, DurationSeconds: 1}, {StartedAt: at.Add(2 * time.Minute)},
+	})
+	if !begin.Equal(at) || took != 11*time.Minute {
+		t.Errorf("it begins at %s and takes %s", begin, took)
 	}
 }
