@@ -14,6 +14,7 @@ const (
 
 // Scratch describes /tmp of a block's pod, which is the only folder that trials can write to beside /dev/shm. All folders that the
 // environment of a trial names are below it.
+// +kubebuilder:validation:XValidation:rule="!has(self.size) || quantity(string(self.size)).isGreaterThan(quantity('0'))",message="size must be above zero: omit it for the default, or give a size such as 512Mi"
 type Scratch struct {
 	// medium of the folder. Files in Memory count for the memory of the block (placement.memory), and the kernel refuses what does not
 	// fit. Disk is a disk of the node, for workloads that measure disks: the runner measures the used space every 20 ms and ends the trial

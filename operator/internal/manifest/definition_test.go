@@ -132,6 +132,26 @@ func TestCheck_DefinitionsRejectInputThatFreezeAssumesValid(t *testing.T) {
 			command, command + "\n    " + roles(server, client),
 			"spec.template: give the command of a workload that is one process, or the roles",
 		},
+		`a scratch size of 0`: {
+			command, command + "\n    scratch: {medium: Memory, size: 0}",
+			"spec.template.scratch: size must be above zero",
+		},
+		`a scratch size of '0'`: {
+			command, command + "\n    scratch: {medium: Memory, size: \"0\"}",
+			"spec.template.scratch: size must be above zero",
+		},
+		`a scratch size of -1`: {
+			command, command + "\n    scratch: {medium: Memory, size: -1}",
+			"spec.template.scratch: size must be above zero",
+		},
+		`a scratch size of -64Mi`: {
+			command, command + "\n    scratch: {medium: Memory, size: -64Mi}",
+			"spec.template.scratch: size must be above zero",
+		},
+		`a scratch size of 0Gi`: {
+			command, command + "\n    scratch: {medium: Memory, size: 0Gi}",
+			"spec.template.scratch: size must be above zero",
+		},
 		"roles without a result": {
 			command, roles(server, without(client, ", result: true")),
 			"spec.template.roles: the last role has result: true, and no other",

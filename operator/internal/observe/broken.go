@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/permanent"
 	"assay.dev/assay/operator/internal/record"
@@ -15,7 +16,7 @@ const attemptsPerArm = 6
 
 // brokenArms returns the arms that the first block of a run could not measure, for a reason that a repetition does not change: every
 // attempt that was read failed permanently. The block is read once, and only if an attempt of the wave failed and no earlier wave has any.
-func (p *progress) brokenArms(ctx context.Context, s store.Store, newest *record.Wave) ([]string, error) {
+func (p *progress) brokenArms(ctx context.Context, s store.Store, exp *experiment.Experiment, newest *record.Wave) ([]string, error) {
 	if p.over == "" || p.decided == p.over || p.probes.failure == nil || p.measuredEarlier() {
 		return p.broken, nil
 	}
@@ -26,9 +27,10 @@ func (p *progress) brokenArms(ctx context.Context, s store.Store, newest *record
 	if err != nil {
 		return nil, err
 	}
+	rejects := func(attempt *record.Attempt) string { return rejected(exp, newest, attempt) }
 	var broken []string
 	for arm := range newest.Arms {
-		failed, err := allFail(ctx, s, byArm[arm])
+		failed, err := allFail(ctx, s, byArm[arm], rejects)
 		if err != nil {
 			return nil, err
 		}
@@ -74,12 +76,16 @@ func attemptsOf(ctx context.Context, s store.Store, wave *record.Wave, block str
 	return out, err
 }
 
-// allFail reports whether some attempts have these keys and those that are read, evenly spaced, failed permanently.
-func allFail(ctx context.Context, s store.Store, keys []string) (bool, error) {
+// allFail reports whether some attempts have these keys and those that are read, evenly spaced, failed permanently or succeeded with a
+// result that the analysis rejects.
+func allFail(ctx context.Context, s store.Store, keys []string, rejects func(*record.Attempt) string) (bool, error) {
 	for i := range min(attemptsPerArm, len(keys)) {
-		found, _, err := ledger.ReadFailure(ctx, s, keys[i*len(keys)/min(attemptsPerArm, len(keys))])
+		found, attempt, err := ledger.ReadFailure(ctx, s, keys[i*len(keys)/min(attemptsPerArm, len(keys))])
 		if err != nil {
 			return false, err
+		}
+		if attempt != nil && rejects(attempt) != "" {
+			continue
 		}
 		if found == nil || permanent.Trial(found.Outcome) != permanent.Permanent {
 			return false, nil

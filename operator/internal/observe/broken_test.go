@@ -7,8 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/permanent"
 	"assay.dev/assay/operator/internal/record"
@@ -83,7 +85,7 @@ func (p *progress) pass(t *testing.T, store *countingStore, wave *record.Wave) (
 			t.Fatal(err)
 		}
 		var err error
-		if broken, err = p.brokenArms(t.Context(), store, wave); err != nil {
+		if broken, err = p.brokenArms(t.Context(), store, nil, wave); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,6 +165,70 @@ func TestPodState_UnstartedBlocks(t *testing.T) {
 			}
 			if got.Count != c.count || got.Class != c.class || !strings.Contains(got.Why, c.why) || got.Node != "node-a" {
 				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// An arm whose trials succeed with a result that the analysis rejects is broken, as one whose trials fail.
+func TestBrokenArms_ResultsThatCannotBeUsed(t *testing.T) {
+	exp, err := fixture.PairExperiment(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := fixture.Wave(exp, 0, 0, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	candidate := exp.Arms[1].Name
+	reports := func(name string, metric record.Metric) func(*record.Attempt) {
+		return func(a *record.Attempt) { a.Result.Metrics = map[string]*record.Metric{name: &metric} }
+	}
+	one := ptr.To(1.0)
+	for name, c := range map[string]struct {
+		arm   string
+		spoil func(*record.Attempt)
+		want  string
+	}{
+		"another unit":                 {candidate, reports("time", record.Metric{Unit: "ms", Value: one}), "[" + candidate + "]"},
+		"another metric":               {candidate, reports("latency", record.Metric{Unit: "s", Value: one}), "[" + candidate + "]"},
+		"a negative time":              {candidate, reports("time", record.Metric{Unit: "s", Value: ptr.To(-1.0)}), "[" + candidate + "]"},
+		"usable results":               {candidate, func(*record.Attempt) {}, "[]"},
+		"another unit in all arms":     {"", reports("time", record.Metric{Unit: "ms", Value: one}), "[" + exp.Arms[0].Name + " " + candidate + "]"},
+		"another unit of the baseline": {exp.Arms[0].Name, reports("time", record.Metric{Unit: "ms", Value: one}), "[" + exp.Arms[0].Name + "]"},
+		"a result that is not decoded": {candidate, reports("time", record.Metric{Unit: "ms", Histogram: &record.Histogram{}}), "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, known := newCountingStore(t), &progress{}
+			attempts := fixture.NewWorld(fixture.Scenarios()[0], 0, 1, 1).Run(exp, wave)
+			for i := range attempts {
+				if c.arm == "" || attempts[i].Arm == c.arm {
+					c.spoil(&attempts[i])
+				}
+			}
+			objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, raw := range objects {
+				if err := store.Create(t.Context(), key, raw); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var broken []string
+			for range 20 { // The first attempts are read a few at a time.
+				if _, _, err := known.count(t.Context(), store, wave); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := known.failing(t.Context(), store, exp, wave); err != nil {
+					t.Fatal(err)
+				}
+				if broken, err = known.brokenArms(t.Context(), store, exp, wave); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := fmt.Sprint(broken); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
 	}

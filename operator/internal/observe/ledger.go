@@ -130,7 +130,7 @@ func (o *Observer) readLedger(ctx context.Context, store store.Store, world *Wor
 	if world.Ledger.Failing, err = known.progress.failing(ctx, store, known.experiment, state.Newest); err != nil {
 		return err
 	}
-	if world.Ledger.BrokenArms, err = known.progress.brokenArms(ctx, store, state.Newest); err != nil {
+	if world.Ledger.BrokenArms, err = known.progress.brokenArms(ctx, store, known.experiment, state.Newest); err != nil {
 		return err
 	}
 	o.Memory.keep(world.Run.UID, known)

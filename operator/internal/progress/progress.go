@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -19,6 +20,47 @@ import (
 func Ended(run *assayv1alpha1.BenchmarkRun) bool {
 	return meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionComplete) ||
 		meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed)
+}
+
+// answerGrace is the time beyond the operator's own estimate after which a run without any write of its status counts as unattended.
+const answerGrace = time.Minute
+
+// Unattended returns the time of the operator's last write to a run that it should have written since, or the zero time. That is a run
+// whose remaining time has passed, or a new run without a status. A run that waits, or whose trials take long, has no such time.
+func Unattended(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Time {
+	last, wrote := run.CreationTimestamp.Time, false
+	for _, entry := range run.ManagedFields {
+		if entry.Subresource == "status" && entry.Time != nil {
+			wrote = true
+			if entry.Time.After(last) {
+				last = entry.Time.Time
+			}
+		}
+	}
+	expected := time.Duration(0)
+	switch {
+	case Ended(run) || last.IsZero():
+		return time.Time{}
+	case run.Status.Remaining != nil:
+		expected = run.Status.Remaining.Duration
+	case wrote || run.Status.Phase != "":
+		return time.Time{}
+	}
+	if now.Sub(last) <= expected+answerGrace {
+		return time.Time{}
+	}
+	return last
+}
+
+// LineAt is Line at a time. For an unattended run it says that no operator answers, in place of an estimate.
+func LineAt(run *assayv1alpha1.BenchmarkRun, now time.Time) string {
+	since := Unattended(run, now)
+	if since.IsZero() {
+		return Line(run)
+	}
+	run = run.DeepCopy()
+	run.Status.Remaining, run.Status.Expected = nil, ""
+	return Line(run) + "  no operator has answered since " + since.UTC().Format(time.RFC3339) + ": see assay doctor"
 }
 
 // Line formats phase, trials, remaining time, precision and the first cause of a wait or an end of a run in one line.

@@ -122,3 +122,42 @@ func TestSummary_SearchShowsItsAnswers(t *testing.T) {
 		t.Errorf("a search has no verdict:\n%s", out.String())
 	}
 }
+
+// Without an operator nothing changes a run, and its last estimate would stand for ever.
+func TestLineAt_RunWithoutAnOperatorHasNoEstimate(t *testing.T) {
+	wrote := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	by := func(subresource string, at time.Time) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Subresource: subresource, Time: ptr.To(metav1.NewTime(at))}
+	}
+	running := assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhaseRunning, Remaining: &metav1.Duration{Duration: 31 * time.Second}}
+	waiting := assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhasePending}
+	ended := running
+	ended.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionComplete, Status: "True"}}
+	for name, tc := range map[string]struct {
+		status assayv1alpha1.BenchmarkRunStatus
+		writes []metav1.ManagedFieldsEntry
+		after  time.Duration
+		silent bool
+	}{
+		"within its estimate":                    {running, []metav1.ManagedFieldsEntry{by("status", wrote)}, 30 * time.Second, false},
+		"beyond its estimate and the grace":      {running, []metav1.ManagedFieldsEntry{by("status", wrote)}, 92 * time.Second, true},
+		"written again":                          {running, []metav1.ManagedFieldsEntry{by("status", wrote), by("status", wrote.Add(time.Minute))}, 92 * time.Second, false},
+		"only its author wrote":                  {running, []metav1.ManagedFieldsEntry{by("status", wrote), by("", wrote.Add(time.Minute))}, 92 * time.Second, true},
+		"a new run without a status":             {assayv1alpha1.BenchmarkRunStatus{}, nil, 61 * time.Second, true},
+		"a new run that was created just now":    {assayv1alpha1.BenchmarkRunStatus{}, nil, 59 * time.Second, false},
+		"a run that waits for any time":          {waiting, []metav1.ManagedFieldsEntry{by("status", wrote)}, 100 * time.Hour, false},
+		"a run that has ended, at any time then": {ended, []metav1.ManagedFieldsEntry{by("status", wrote)}, 100 * time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(wrote), ManagedFields: tc.writes},
+				Status: tc.status}
+			line := LineAt(run, wrote.Add(tc.after))
+			if silent := strings.Contains(line, "no operator has answered since"); silent != tc.silent {
+				t.Errorf("%s", line)
+			}
+			if tc.silent && strings.Contains(line, "remaining") {
+				t.Errorf("an estimate beside it: %s", line)
+			}
+		})
+	}
+}

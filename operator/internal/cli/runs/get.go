@@ -79,7 +79,7 @@ func get(ctx context.Context, cluster *cli.Cluster, names []string, selector lab
 			return err
 		}
 		if form == "table" {
-			fmt.Fprintln(out, progress.Line(&runs[0]))
+			fmt.Fprintln(out, progress.LineAt(&runs[0], time.Now()))
 			progress.Summary(out, &runs[0])
 			return nil
 		}
@@ -222,7 +222,9 @@ func wideColumns(run *assayv1alpha1.BenchmarkRun) []string {
 	for _, lease := range run.Status.Leases {
 		nodes = append(nodes, lease.Node)
 	}
-	if run.Status.Remaining != nil && !progress.Ended(run) {
+	if !progress.Unattended(run, time.Now()).IsZero() {
+		remaining = "no operator"
+	} else if run.Status.Remaining != nil && !progress.Ended(run) {
 		remaining = quantity.Seconds(run.Status.Remaining.Duration)
 	}
 	return []string{wave, strings.Join(nodes, ","), remaining}

@@ -95,7 +95,7 @@ func (l *LiveLine) printBlocks(_ context.Context, done, total int, remaining tim
 func (l *LiveLine) PrintRun() func(*assayv1alpha1.BenchmarkRun) {
 	last := ""
 	return func(run *assayv1alpha1.BenchmarkRun) {
-		line := progress.Line(run)
+		line := progress.LineAt(run, time.Now())
 		if line == last {
 			return
 		}

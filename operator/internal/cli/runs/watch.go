@@ -163,8 +163,15 @@ func followOnce(ctx context.Context, cluster *cli.Cluster, name string,
 		return nil, fmt.Errorf("watch BenchmarkRun %s/%s: %w", cluster.Namespace, name, err)
 	}
 	defer events.Stop()
+	// Without an operator there are no events, and the state is shown again to say so.
+	again := time.NewTicker(PollInterval)
+	defer again.Stop()
 	for {
 		select {
+		case <-again.C:
+			if over, err := ended(run); over || err != nil {
+				return run, err
+			}
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case event := <-events.ResultChan():
@@ -179,6 +186,7 @@ func followOnce(ctx context.Context, cluster *cli.Cluster, name string,
 			if over, err := ended(current); over || err != nil {
 				return current, err
 			}
+			run = current
 		}
 	}
 }
