@@ -25,7 +25,7 @@ Look further:
   export KUBECONFIG=$KUBECONFIG
   kubectl get benchmarkruns
   bin/assay results $name -o report
-  kubectl -n assay-system port-forward svc/assay-argo-server 2746     # the DAG, at http://127.0.0.1:2746, with a token
+  kubectl -n assay-system port-forward svc/assay-argo-server 2746     # the DAG, at https://127.0.0.1:2746, with a token
   make demo-down                                                      # remove everything
 END
 step "Done"

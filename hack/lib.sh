@@ -82,6 +82,13 @@ install_assay() {
 
 # install_chart installs the chart as HELM_ARGS say.
 install_chart() {
+  # Its ledgers are in an emptyDir, which goes with the pod that an upgrade to TLS would replace.
+  local command
+  command=$(kubectl -n assay-system get statefulset assay-minio --ignore-not-found \
+    -o jsonpath='{.spec.template.spec.containers[0].command}')
+  if [ -n "$command" ] && [[ $command != *--certs-dir* ]]; then
+    HELM_ARGS="--set objectStore.tls.enabled=false ${HELM_ARGS:-}"
+  fi
   # shellcheck disable=SC2086 # HELM_ARGS is a list of arguments.
   helm upgrade --install assay charts/assay --namespace assay-system --create-namespace --wait --timeout 5m ${HELM_ARGS:-}
 }

@@ -29,6 +29,9 @@ var variations = map[string]string{
 	"a private authority":                `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "minio.storage.svc:9000", ca: {certificate: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}}}`,
 	"a workload identity":                `{grafana: {mode: external}, objectStore: {mode: external, region: eu-west-1, external: {endpoint: s3.eu-west-1.amazonaws.com, workloadIdentity: true, pathStyle: false}}, operator: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/assay"}}}, runs: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/runs"}}}}`,
 	"a bundled store over TLS":           `{runNamespaces: [team-a, team-b], objectStore: {tls: {enabled: true}}}`,
+	"without TLS":                        `{objectStore: {tls: {enabled: false}}, argo: {server: {tls: {enabled: false}}}}`,
+	"existing certificates":              `{objectStore: {tls: {existingSecret: own, ca: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}, argo: {server: {tls: {existingSecret: own-argo}}}}`,
+	"certificates that are not renewed":  `{certificates: {renew: false}}`,
 	"TLS, and a Prometheus Operator":     `{objectStore: {tls: {enabled: true, existingSecret: own, ca: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}, prometheus: {mode: external, operator: {enabled: true}}, grafana: {mode: external}}`,
 	"a Prometheus Operator":              `{prometheus: {mode: external, operator: {enabled: true, labels: {release: monitoring}, interval: 20s}}, grafana: {mode: external}}`,
 	"an external Argo that needs rights": `{runNamespaces: [team-a, team-b], argo: {mode: external, external: {namespace: argo, serviceAccount: argo}}}`,
@@ -160,7 +163,7 @@ func TestChart_Objects(t *testing.T) {
 		"an external object store replaces MinIO and its Secret": {
 			values:  `{objectStore: {mode: external, existingSecret: s3, bucket: ledger, region: eu-west-1, accessKeyKey: id, external: {endpoint: "s3.example.com:8443"}}, grafana: {mode: external}}`,
 			want:    []string{"Job/assay-system/assay-create-bucket"},
-			wantNot: []string{"Secret/", "StatefulSet/", "Service/assay-system/assay-minio"},
+			wantNot: []string{"Secret/default/", "Secret/assay-system/assay-minio", "Secret/assay-system/assay-ledger", "StatefulSet/", "Service/assay-system/assay-minio"},
 			check: func(t *testing.T, chart *rendered) {
 				s3 := argoConfig(t, chart).ArtifactRepository.S3
 				if s3.Endpoint != "s3.example.com:8443" || s3.Insecure || s3.Bucket != "ledger" || s3.Region != "eu-west-1" ||
@@ -288,7 +291,7 @@ func TestChart_Objects(t *testing.T) {
 		},
 		"certificates may be in a Secret of another name and key": {
 			values:  `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {existingSecret: roots, key: tls-ca.pem}}}, grafana: {mode: external}}`,
-			wantNot: []string{"Secret/"},
+			wantNot: []string{"Secret/default/", "Secret/assay-system/assay-minio", "Secret/assay-system/assay-ledger"},
 			check: func(t *testing.T, chart *rendered) {
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-ca-secret=roots", "--ledger-ca-key=tls-ca.pem")
 				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger-ca", "roots",
@@ -305,7 +308,7 @@ func TestChart_Objects(t *testing.T) {
 		},
 		"with a workload identity pods have no Secret": {
 			values:  variations["a workload identity"],
-			wantNot: []string{"Secret/"},
+			wantNot: []string{"Secret/default/", "Secret/assay-system/assay-minio", "Secret/assay-system/assay-ledger"},
 			check: func(t *testing.T, chart *rendered) {
 				const url = "--ledger=s3://assay?endpoint=https://s3.eu-west-1.amazonaws.com&region=eu-west-1&pathStyle=false"
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator", url, "--ledger-secret=")
@@ -384,7 +387,7 @@ func TestChart_Objects(t *testing.T) {
 			values: `{runNamespaces: [team-a, team-b], argo: {executor: {cpu: 70m, memory: 90Mi}}}`,
 			check: func(t *testing.T, chart *rendered) {
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator",
-					"--ledger=s3://assay?endpoint=http://assay-minio.assay-system.svc:9000&region=us-east-1",
+					"--ledger=s3://assay?endpoint=https://assay-minio.assay-system.svc:9000&region=us-east-1",
 					"--ledger-secret=assay-ledger", "--namespaces=team-a,team-b", "--argo-instance-id=assay",
 					"--executor-service-account=assay-executor", "--executor-cpu=70m", "--executor-memory=90Mi", "--leader-elect")
 			},
@@ -512,7 +515,7 @@ func TestChart_PodsHaveStartupProbes(t *testing.T) {
 	for id, pod := range render(t, "").pods(t) {
 		for _, container := range pod.Spec.Containers {
 			probe := container.StartupProbe
-			if strings.HasPrefix(id, "Job/") {
+			if strings.HasPrefix(id, "Job/") || strings.HasPrefix(id, "CronJob/") {
 				continue
 			}
 			if probe == nil || probe.PeriodSeconds > 2 || probe.InitialDelaySeconds > 2 {

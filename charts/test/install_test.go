@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -246,56 +246,122 @@ func TestInstall_ReleaseFromInstallToUninstall(t *testing.T) {
 	// Retained objects do not block a second install.
 	c.install(t, "")
 
-	const overTLS = "{objectStore: {tls: {enabled: true}}}"
-	c.upgrade(t, overTLS)
-	certificate := fmt.Sprintf("%s", c.secret(t, releaseNamespace, "assay-minio-tls"))
-	c.upgrade(t, overTLS)
-	if got := fmt.Sprintf("%s", c.secret(t, releaseNamespace, "assay-minio-tls")); got != certificate {
-		t.Error("upgrade: the store has another certificate")
-	}
-	c.renewCertificate(t, overTLS)
 }
 
-// renewCertificate upgrades a release whose certificate is near its end. Its clients trust the old one, which the store serves until it has
-// read the new one, and the new one.
-func (c *cluster) renewCertificate(t *testing.T, values string) {
-	t.Helper()
-	old := c.secret(t, releaseNamespace, "assay-minio-tls")
-	var secret corev1.Secret
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: releaseNamespace, Name: "assay-minio-tls"}, &secret); err != nil {
-		t.Fatal(err)
-	}
-	secret.Annotations["assay.dev/issued-at"] = time.Now().AddDate(-9, 0, 0).Format(time.RFC3339)
-	// Helm applies the object, and would conflict with another owner of a field.
-	manager := secret.ManagedFields[0].Manager
-	secret.ManagedFields, secret.TypeMeta = nil, metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	aged := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: fields})
-	if err := c.Apply(t.Context(), aged, client.FieldOwner(manager), client.ForceOwnership); err != nil {
-		t.Fatal(err)
-	}
-	c.upgrade(t, values)
-	renewed := c.secret(t, releaseNamespace, "assay-minio-tls")
-	if bytes.Equal(old["tls.crt"], renewed["tls.crt"]) {
-		t.Fatal("upgrade: a certificate near its end is not renewed")
-	}
-	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM(c.secret(t, releaseNamespace, "assay-ledger-ca")["ca.crt"])
-	for name, certificate := range map[string]map[string][]byte{"old": old, "new": renewed} {
-		pair, err := tls.X509KeyPair(certificate["tls.crt"], certificate["tls.key"])
+// An upgrade keeps the certificates, and the job renews them while Helm's release goes on: upgrades after each step change nothing, and a
+// rollback succeeds. Its clients trust the certificate that is served after every step.
+func TestInstall_CertificateIsRenewedWhileClientsTrustIt(t *testing.T) {
+	c := startCluster(t)
+	c.createNamespace(t, "team-a")
+	const values = `{runNamespaces: [team-a]}`
+	c.install(t, values)
+	keep := func(when string) map[string][]byte {
+		t.Helper()
+		before := c.secret(t, releaseNamespace, "assay-minio-tls")
+		c.upgrade(t, values)
+		after := c.secret(t, releaseNamespace, "assay-minio-tls")
+		if fmt.Sprint(before) != fmt.Sprint(after) {
+			t.Errorf("%s: an upgrade changes the certificate", when)
+		}
+		pair, err := tls.X509KeyPair(after["tls.crt"], after["tls.key"])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: "assay-minio.assay-system.svc"}); err != nil {
-			t.Errorf("clients do not trust the %s certificate: %v", name, err)
+		for _, namespace := range []string{releaseNamespace, "team-a"} {
+			trusted := x509.NewCertPool()
+			trusted.AppendCertsFromPEM(c.secret(t, namespace, "assay-ledger-ca")["ca.crt"])
+			if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: "assay-minio.assay-system.svc"}); err != nil {
+				t.Errorf("%s: clients in %s reject the certificate: %v", when, namespace, err)
+			}
+		}
+		return after
+	}
+	first := keep("installed")
+	assay := filepath.Join(t.TempDir(), "assay")
+	build := exec.Command("go", "build", "-o", assay, "./cmd/assay")
+	build.Dir = filepath.Join("..", "..", "operator")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	job := into[corev1.PodTemplateSpec](t, render(t, values).find(t, "CronJob/assay-system/assay-certificates"),
+		"spec", "jobTemplate", "spec", "template")
+	// The job's own arguments and account, with times at which a renewal is due at once.
+	renew := func() {
+		t.Helper()
+		for _, container := range job.Spec.Containers {
+			args := append(append([]string{}, container.Command[1:]...), container.Args...)
+			args = append(args, "--kubeconfig="+c.kubeconfig, "--as=system:serviceaccount:assay-system:"+job.Spec.ServiceAccountName,
+				"--lifetime=9000h", "--lead=8990h", "--trust=0s")
+			if out, err := exec.Command(assay, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v: %s", container.Name, err, out)
+			}
 		}
 	}
-	c.upgrade(t, values)
-	if again := c.secret(t, releaseNamespace, "assay-minio-tls"); !bytes.Equal(again["tls.crt"], renewed["tls.crt"]) {
-		t.Error("upgrade: a new certificate is renewed again")
+	renew()
+	announced := keep("announced")
+	if !bytes.Equal(announced["tls.crt"], first["tls.crt"]) || len(announced["next.crt"]) == 0 {
+		t.Error("a certificate is served in the step in which its authority becomes trusted")
+	}
+	renew()
+	served := keep("served")
+	if !bytes.Equal(served["tls.crt"], announced["next.crt"]) || len(served["next.key"]) > 0 {
+		t.Error("the announced certificate is not served by the next call")
+	}
+	server := object("apps/v1", "Deployment")
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: releaseNamespace, Name: "assay-argo-server"}, server); err != nil {
+		t.Fatal(err)
+	}
+	restarted, _, _ := unstructured.NestedString(server.Object, "spec", "template", "metadata", "annotations", "assay.dev/certificate")
+	if restarted == "" || restarted != string(c.secret(t, releaseNamespace, "assay-argo-server-tls")["restart"]) {
+		t.Errorf("Argo's server is restarted for %q", restarted)
+	}
+	rollback := action.NewRollback(c.helm)
+	rollback.Version, rollback.DisableHooks, rollback.WaitStrategy, rollback.Timeout = 1, true, kube.HookOnlyStrategy, time.Minute
+	if err := rollback.Run("assay"); err != nil {
+		t.Fatalf("rollback to a release with the certificate before: %v", err)
+	}
+	keep("rolled back")
+}
+
+// An upgrade that changes whether MinIO speaks TLS is rejected while pods of a run have its address, or its ledgers are in an emptyDir.
+func TestInstall_ChangeOfTLSIsRejectedWhereItLoses(t *testing.T) {
+	c := startCluster(t)
+	c.createNamespace(t, "team-a")
+	const plain, overTLS = `{runNamespaces: [team-a], objectStore: {tls: {enabled: false}}}`, `{runNamespaces: [team-a]}`
+	c.install(t, plain)
+	run := object("assay.dev/v1alpha1", "BenchmarkRun")
+	run.SetNamespace("team-a")
+	run.SetName("scan")
+	run.Object["spec"] = map[string]any{
+		"templateRef": map[string]any{"name": "pir-scan"},
+		"arms": []any{map[string]any{"name": "a", "baseline": true}, map[string]any{"name": "b"}},
+	}
+	if err := c.Create(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	c.upgrade(t, plain)
+	running := run.DeepCopy()
+	_ = unstructured.SetNestedField(running.Object, "Running", "status", "phase")
+	if err := c.Status().Update(t.Context(), running); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.tryUpgrade(t, overTLS); err == nil || !strings.Contains(err.Error(), "run team-a/scan") {
+		t.Errorf("with a running run: %v", err)
+	}
+	c.upgrade(t, plain)
+	if err := c.Delete(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	c.upgrade(t, overTLS)
+	if err := c.tryUpgrade(t, plain); err != nil {
+		t.Errorf("without runs: %v", err)
+	}
+
+	const folder = `{runNamespaces: [team-a], objectStore: {persistence: {enabled: false}, tls: {enabled: %t}}}`
+	c.uninstall(t)
+	c.install(t, fmt.Sprintf(folder, false))
+	if err := c.tryUpgrade(t, fmt.Sprintf(folder, true)); err == nil || !strings.Contains(err.Error(), "emptyDir") {
+		t.Errorf("with ledgers in an emptyDir: %v", err)
 	}
 }
 

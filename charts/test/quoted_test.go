@@ -96,12 +96,12 @@ func TestQuoted_TextsStayTexts(t *testing.T) {
 	}{
 		"all bundled": {`{` + common + `objectStore: {tls: {enabled: true, ` + certificate + `}, ` + ingress + `, ` + keys + `},
 			prometheus: {` + ingress + `}, grafana: {` + ingress + `, admin: {password: password}}}`, []string{"objectStore.external."}},
-		"nothing there": {`{objectStore: {` + keys + `}, grafana: {admin: {password: password}}}`, []string{
-			"objectStore.external.", "objectStore.tls.", "objectStore.existingSecret", "grafana.admin.existingSecret",
+		"nothing there": {`{objectStore: {tls: {enabled: false}, ` + keys + `}, argo: {server: {tls: {enabled: false}}}, grafana: {admin: {password: password}}}`, []string{
+			"objectStore.external.", "objectStore.tls.", "argo.server.tls.", "objectStore.existingSecret", "grafana.admin.existingSecret",
 			"objectStore.persistence.existingClaim", "prometheus.persistence.existingClaim"}},
 		"all external": {`{argo: {mode: external, external: {namespace: argo}}, prometheus: {mode: external, operator: {enabled: true}},
 			grafana: {mode: external}, objectStore: {mode: external, external: {endpoint: s3.example.com}}}`,
-			[]string{"objectStore.tls.", "objectStore.external.ca.existingConfigMap"}},
+			[]string{"objectStore.tls.", "argo.server.tls.", "objectStore.external.ca.existingConfigMap"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plain, odd, back := parseValues(t, tc.values), parseValues(t, tc.values), []string{}

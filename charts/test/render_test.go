@@ -219,7 +219,9 @@ func (r *rendered) pods(t *testing.T) map[string]corev1.PodTemplateSpec {
 		switch object.GetKind() {
 		case "Deployment", "StatefulSet", "DaemonSet", "Job":
 			out[identity(object)] = into[corev1.PodTemplateSpec](t, object, "spec", "template")
-		case "Pod", "CronJob", "ReplicaSet":
+		case "CronJob":
+			out[identity(object)] = into[corev1.PodTemplateSpec](t, object, "spec", "jobTemplate", "spec", "template")
+		case "Pod", "ReplicaSet":
 			t.Fatalf("%s: the tests do not look into this kind yet", identity(object))
 		}
 	}

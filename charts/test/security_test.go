@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +73,8 @@ func TestSecurity_StorageCredentialsReachOnlyListedPods(t *testing.T) {
 		"Job/assay-system/assay-create-bucket", "Deployment/assay-system/assay-prometheus"
 	bundled := map[string][]string{
 		"assay-minio-root": {store, job}, "assay-ledger-users": {job}, "assay-ledger-operator": {operator}, "assay-minio-metrics": {prometheus},
-		"assay-ledger": nil, "assay-ledger-read": nil,
+		"assay-ledger": nil, "assay-ledger-read": nil, "assay-minio-tls": {store}, "assay-argo-server-tls": nil,
+		"assay-ledger-ca": {operator, job, prometheus},
 	}
 	own := maps.Clone(bundled)
 	delete(own, "assay-minio-root")
@@ -80,7 +82,7 @@ func TestSecurity_StorageCredentialsReachOnlyListedPods(t *testing.T) {
 	for values, allowed := range map[string]map[string][]string{
 		``:                                      bundled,
 		`{objectStore: {existingSecret: mine}}`: own,
-		`{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3:9000"}}}`: {"s3": {operator, job}},
+		`{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3:9000"}}}`: {"s3": {operator, job}, "assay-argo-server-tls": nil},
 	} {
 		chart := render(t, values)
 		for secret, pods := range allowed {
@@ -143,7 +145,8 @@ func TestSecurity_RunNamespaceHasOnlyItsUsersKeys(t *testing.T) {
 			// Root's are in the release's namespace, in one Secret.
 			for _, object := range chart.of("Secret") {
 				secret := into[corev1.Secret](t, object)
-				if secret.Labels["app.kubernetes.io/component"] != "ledger" || secret.Name == "assay-ledger-users" {
+				if secret.Labels["app.kubernetes.io/component"] != "ledger" || secret.Name == "assay-ledger-users" ||
+					secret.Name == "assay-ledger-ca" {
 					continue
 				}
 				_, user := expected[secret.Namespace+"/"+secret.Name]
@@ -251,7 +254,8 @@ func TestSecurity_OperatorMetricsRequireAToken(t *testing.T) {
 			endpoints, _, _ := unstructured.NestedSlice(monitor.Object, "spec", "endpoints")
 			endpoint := endpoints[0].(map[string]any)
 			operator := strings.HasSuffix(monitor.GetName(), "-operator")
-			if (endpoint["scheme"] == "https") != operator || (endpoint["bearerTokenFile"] != nil) != operator {
+			overTLS := !strings.HasSuffix(monitor.GetName(), "-argo-controller")
+			if (endpoint["scheme"] == "https") != overTLS || (endpoint["bearerTokenFile"] != nil) != operator {
 				t.Errorf("%s reads %v", monitor.GetName(), endpoint)
 			}
 		}
@@ -433,6 +437,23 @@ func TestSecurity_BundledStoreOverTLS(t *testing.T) {
 			t.Errorf("a probe speaks %q", probe.HTTPGet.Scheme)
 		}
 	}
+	argo := into[corev1.Secret](t, chart.find(t, "Secret/assay-system/assay-argo-server-tls"))
+	if pair, err = tls.X509KeyPair(argo.Data["tls.crt"], argo.Data["tls.key"]); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"assay-argo-server.assay-system.svc", "localhost", "127.0.0.1"} {
+		if err := pair.Leaf.VerifyHostname(name); err != nil {
+			t.Error(err)
+		}
+	}
+	wantArgs(t, chart, "Deployment/assay-system/assay-argo-server", "--secure=true", "--tls-certificate-secret-name=assay-argo-server-tls")
+	plain := render(t, variations["without TLS"])
+	wantArgs(t, plain, "Deployment/assay-system/assay-argo-server", "--secure=false")
+	for _, id := range plain.identities() {
+		if strings.Contains(id, "-tls") || strings.Contains(id, "certificates") || strings.Contains(id, "ledger-ca") {
+			t.Errorf("without TLS there is %s", id)
+		}
+	}
 	own := render(t, variations["TLS, and a Prometheus Operator"])
 	wantFile(t, own, "StatefulSet/assay-system/assay-minio", "/certs", "own", corev1.KeyToPath{Key: "tls.crt", Path: "public.crt"},
 		corev1.KeyToPath{Key: "tls.key", Path: "private.key"})
@@ -441,5 +462,33 @@ func TestSecurity_BundledStoreOverTLS(t *testing.T) {
 	}
 	if slices.Contains(own.identities(), "Secret/assay-system/assay-minio-tls") {
 		t.Error("a certificate is made beside one's own")
+	}
+}
+
+// The job that renews certificates may get and patch the Secrets of certificates and authorities, by name, and Argo's server.
+func TestSecurity_CertificatesJobHasLeastRights(t *testing.T) {
+	chart := render(t, `{runNamespaces: [team-a, team-b]}`)
+	own := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "patch"},
+			ResourceNames: []string{"assay-minio-tls", "assay-argo-server-tls", "assay-ledger-ca"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "patch"},
+			ResourceNames: []string{"assay-argo-server"}},
+	}
+	run := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "patch"},
+		ResourceNames: []string{"assay-ledger-ca"}}}
+	for id, want := range map[string][]rbacv1.PolicyRule{"Role/assay-system/assay-certificates": own, "Role/team-a/assay-certificates": run,
+		"Role/team-b/assay-certificates": run} {
+		if got := rulesOf(t, chart.find(t, id)); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s allows %v, want %v", id, got, want)
+		}
+	}
+	if slices.Contains(chart.identities(), "ClusterRole/assay-certificates") {
+		t.Error("the job has rights in the whole cluster")
+	}
+	for values, want := range map[string]bool{``: true, `{certificates: {renew: false}}`: false, variations["existing certificates"]: false,
+		variations["without TLS"]: false} {
+		if got := slices.Contains(render(t, values).identities(), "CronJob/assay-system/assay-certificates"); got != want {
+			t.Errorf("%s: a job renews certificates: %t, want %t", values, got, want)
+		}
 	}
 }

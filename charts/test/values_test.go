@@ -9,7 +9,7 @@ func TestValues_InvalidAreRejected(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ values, wantError string }{
 		"a given certificate without its authority":       {`{objectStore: {tls: {enabled: true, existingSecret: own}}}`, "objectStore.tls.existingSecret and objectStore.tls.ca belong together"},
-		"an unused certificate":                           {`{objectStore: {tls: {existingSecret: own}}}`, "objectStore.tls.enabled=true"},
+		"an unused certificate":                           {`{objectStore: {tls: {enabled: false, existingSecret: own}}}`, "objectStore.tls.enabled=true"},
 		"a seed that can be guessed":                      {`{objectStore: {auth: {userKeySeed: short}}}`, "/objectStore/auth/userKeySeed"},
 		"a region that says more than where":              {`{objectStore: {region: "eu&pathStyle=false"}}`, "/objectStore/region"},
 		"a key that does not exist":                       {`{minoi: {}}`, "minoi"},

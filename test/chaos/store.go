@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -37,11 +39,24 @@ func openObjects(ctx context.Context, w *world) (*objects, error) {
 		}
 		return dialInside(ctx, w.node.name, net.JoinHostPort(pod.Status.PodIP, "9000"))
 	}
+	// Its certificate is for its name in the cluster. An installation without TLS has no authority.
+	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
+	var authority corev1.Secret
+	err := w.kube.Get(ctx, client.ObjectKey{Namespace: system, Name: "assay-ledger-ca"}, &authority)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if err == nil {
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(authority.Data["ca.crt"])
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, ServerName: "assay-minio." + system + ".svc", MinVersion: tls.VersionTLS12}
+	}
 	opened, err := minio.New("store:9000", &minio.Options{
+		Secure:       err == nil,
 		Creds:        credentials.NewStaticV4(string(secret.Data["accessKey"]), string(secret.Data["secretKey"]), ""),
 		Region:       "us-east-1",
 		BucketLookup: minio.BucketLookupPath,
-		Transport:    &http.Transport{DialContext: dial, DisableKeepAlives: true},
+		Transport:    transport,
 	})
 	return &objects{opened}, err
 }

@@ -3,9 +3,12 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,7 +48,7 @@ func TestAttacks(t *testing.T) {
 	// These take nodes.
 	byName := map[string]func(*testing.T){
 		"metrics without a token":                                          closed("https:assay-operator:metrics", "/metrics"),
-		"Argo's server without a token":                                    closed("http:assay-argo-server:web", "/api/v1/workflows/"+namespace),
+		"Argo's server without a token":                                    closed("https:assay-argo-server:web", "/api/v1/workflows/"+namespace),
 		"a program looks for credentials and rights in its pod":            func(t *testing.T) { credentialsOfAProgram(t, block()) },
 		"a program fills the disk of its node":                             func(t *testing.T) { fillsTheDisk(t, block()) },
 		"a pod that is not restricted in a namespace that the chart makes": unrestrictedPod,
@@ -142,6 +145,16 @@ func bucket(t *testing.T) *attacks.Bucket {
 	out := &attacks.Bucket{
 		Address: forward(t, "svc/assay-minio", "9000"), Name: "assay", Root: key(system, "assay-minio-root"),
 		Run: key(namespace, "assay-ledger"), Read: key(namespace, "assay-ledger-read"), Operator: key(system, "assay-ledger-operator"),
+	}
+	var authority corev1.Secret
+	switch err := kube.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "assay-ledger-ca"}, &authority); {
+	case err == nil:
+		out.Authority = authority.Data["ca.crt"]
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(out.Authority)
+		out.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	case !apierrors.IsNotFound(err): // An installation without TLS has none.
+		t.Fatal(err)
 	}
 	out.Replace = func(t *testing.T) {
 		command(t, "kubectl", "-n", system, "patch", "secret", "assay-ledger-users", "--type=json", "-p",

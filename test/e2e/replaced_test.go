@@ -19,6 +19,7 @@ func TestTenant_ReplacedResultsAreNotUsed(t *testing.T) {
 	b := bucket(t)
 	client, err := minio.New(b.Address, &minio.Options{
 		Creds: credentials.NewStaticV4(b.Run.Access, b.Run.Secret, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath,
+		Secure: b.Transport != nil, Transport: b.Transport,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -250,6 +250,34 @@ failureThreshold: 180
 {{ include "assay.fullname" . }}-minio.{{ .Release.Namespace }}.svc
 {{- end -}}
 
+{{/* Fails an upgrade that would change whether MinIO speaks TLS while ledgers are in its emptyDir, which goes with the pod that is replaced, or
+while pods of runs have its address. Call with (dict "root" $ "before" STATEFULSET "name" …). */}}
+{{- define "assay.refuseScheme" -}}
+{{- $values := .root.Values.objectStore }}
+{{- $spec := dig "spec" "template" "spec" dict .before }}
+{{- range dig "containers" list $spec }}
+{{- if and (eq .name "minio") (ne (has "--certs-dir" .command) $values.tls.enabled) }}
+{{- $from := ternary "with TLS" "without TLS" (has "--certs-dir" .command) }}
+{{- $change := printf "objectStore.tls.enabled is %t and MinIO serves %s" $values.tls.enabled $from }}
+{{- range dig "volumes" list $spec }}
+{{- if and (eq .name "data") (hasKey . "emptyDir") }}
+{{- fail (printf (print "%s, for which its pod is replaced, and the ledgers of this release are in an emptyDir, which goes with it: set it to "
+  "%t to go on as before, or copy the bucket %s, then delete StatefulSet %s/%s and upgrade again")
+  $change (not $values.tls.enabled) $values.bucket $.root.Release.Namespace $.name) }}
+{{- end }}
+{{- end }}
+{{- range $namespace := include "assay.runNamespaces" $.root | fromJsonArray }}
+{{- range (lookup "assay.dev/v1alpha1" "BenchmarkRun" $namespace "").items }}
+{{- if and (eq (dig "status" "phase" "" .) "Running") }}
+{{- fail (printf (print "%s, and the pods of run %s/%s have its address: wait until the run has ended or cancel it, or set it to %t to go "
+  "on as before") $change $namespace .metadata.name (not $values.tls.enabled)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* Secret with the certificates of the store's authority, in the release's and in every run namespace; empty without. */}}
 {{- define "assay.ledgerCASecret" -}}
 {{- $ca := .Values.objectStore.external.ca -}}

@@ -209,6 +209,10 @@ func (s *Source) open(ctx context.Context, cluster *Cluster, field, where string
 			return nil, err
 		}
 		options.ServerName = endpoint.Hostname()
+		if endpoint.Scheme == "http" && options.CA != nil {
+			// The run ended before the store had a certificate.
+			endpoint.Scheme = "https"
+		}
 		query.Set("endpoint", fmt.Sprintf("%s://%s", endpoint.Scheme, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))))
 		address.RawQuery = query.Encode()
 	}

@@ -25,6 +25,10 @@ import (
 type Bucket struct {
 	// Address is the store's host and port, and Name the bucket.
 	Address, Name string
+	// Transport trusts the store's certificate; nil for a store without TLS.
+	Transport http.RoundTripper
+	// Authority is the same in PEM form.
+	Authority []byte
 	// Root has all rights. Run and Read are the keys of the world's namespace, Operator the operator's own.
 	Root, Run, Read, Operator Key
 	// Replace gives the namespace's Run another secret key, as an administrator does with a leaked key.
@@ -45,9 +49,18 @@ func (w *World) own() string {
 	return "runs/" + w.Namespace + "/attacked/5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"
 }
 
+// URL is the address of the store.
+func (b *Bucket) URL() string {
+	if b.Transport != nil {
+		return "https://" + b.Address
+	}
+	return "http://" + b.Address
+}
+
 func (b *Bucket) client(t *testing.T, creds *credentials.Credentials) *minio.Client {
 	t.Helper()
-	out, err := minio.New(b.Address, &minio.Options{Creds: creds, Region: "us-east-1", MaxRetries: 1, BucketLookup: minio.BucketLookupPath})
+	out, err := minio.New(b.Address, &minio.Options{Creds: creds, Region: "us-east-1", MaxRetries: 1, BucketLookup: minio.BucketLookupPath,
+		Secure: b.Transport != nil, Transport: b.Transport})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,8 +289,8 @@ func makesTheStoreForget(t *testing.T, w *World) {
 // admin asks the store's admin API as a user.
 func (w *World) admin(t *testing.T, key Key, method, what string, query url.Values, body any) error {
 	t.Helper()
-	admin, err := storeusers.NewAdmin("s3://"+w.Bucket.Name+"?endpoint=http://"+w.Bucket.Address,
-		store.Options{AccessKey: key.Access, SecretKey: key.Secret, Timeout: 10 * time.Second})
+	admin, err := storeusers.NewAdmin("s3://"+w.Bucket.Name+"?endpoint="+w.Bucket.URL(),
+		store.Options{CA: w.Bucket.Authority, AccessKey: key.Access, SecretKey: key.Secret, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +341,7 @@ func keepsAKeyThatIsReplaced(t *testing.T, w *World) {
 	made := w.admin(t, b.Run, http.MethodPut, "add-service-account", nil,
 		map[string]string{"accessKey": account.Access, "secretKey": account.Secret})
 	t.Logf("a service account: %v", made) // A rejected one is useless as well.
-	assumed, err := credentials.NewSTSAssumeRole("http://"+b.Address,
+	assumed, err := credentials.NewSTSAssumeRole(b.URL(),
 		credentials.STSAssumeRoleOptions{AccessKey: b.Run.Access, SecretKey: b.Run.Secret, DurationSeconds: 3600})
 	if err != nil {
 		t.Fatal(err)
@@ -391,7 +404,7 @@ func operatorMeasures(t *testing.T, w *World) {
 func readsTheStoresMetrics(t *testing.T, w *World) {
 	b := w.Bucket
 	for who, key := range map[string]*Key{"nobody": nil, "the writer": &b.Run, "the reader": &b.Read, "the operator": &b.Operator} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.Address+"/minio/v2/metrics/cluster", nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.URL()+"/minio/v2/metrics/cluster", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,12 +40,18 @@ whole cluster, so that reading is granted there; writing never leaves the run na
   verbs: [create, patch]
 {{- end -}}
 
-{{/* The controller's configuration is the server's too. */}}
+{{/* The controller's configuration is the server's too. It reads its certificate from a Secret. */}}
 {{- define "assay.argo.serverOwnRules" -}}
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [{{ include "assay.fullname" . }}-argo-controller]
   verbs: [get]
+{{- if include "assay.argoServerTLS" . }}
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: [{{ include "assay.argoServerSecret" . | quote }}]
+  verbs: [get]
+{{- end }}
 {{- end -}}
 
 {{/* The server's read access to show workflows, their pods' logs and events. */}}

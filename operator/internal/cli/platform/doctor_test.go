@@ -2,9 +2,11 @@ package platform
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/certificates"
 	"assay.dev/assay/operator/internal/dependencies"
 )
 
@@ -54,6 +57,12 @@ func TestDoctor(t *testing.T) {
 	secret := func(data map[string][]byte) client.Object {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "assay-ledger"}, Data: data}
 	}
+	set, _, err := (certificates.Policy{Hosts: []string{"minio"}, Lifetime: 365 * aDay, Lead: 120 * aDay}).Step(time.Now(), rand.Reader,
+		certificates.Set{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := set.Trusted
 	keys := map[string][]byte{"accessKey": []byte("a"), "secretKey": []byte("b")}
 	node := func(cordoned bool) client.Object {
 		return &corev1.Node{
@@ -125,7 +134,7 @@ func TestDoctor(t *testing.T) {
 			kinds: allKinds, objects: []client.Object{
 				operator(2, "--ledger-secret=s3", "--ledger-secret-access-key=id", "--ledger-secret-secret-key=key", "--ledger-ca-secret=ca",
 					"--namespaces=default"),
-				named("s3", map[string][]byte{"id": []byte("a"), "key": []byte("b")}), named("ca", map[string][]byte{"ca.crt": []byte("c")}),
+				named("s3", map[string][]byte{"id": []byte("a"), "key": []byte("b")}), named("ca", map[string][]byte{"ca.crt": trusted}),
 				node(false),
 			},
 		},

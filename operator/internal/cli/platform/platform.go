@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"assay.dev/assay/operator/internal/certificates"
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/executor/argo"
@@ -152,9 +153,43 @@ func (i setup) secrets(ctx context.Context, reader client.Reader, namespace stri
 			i.flag("ledger-secret-secret-key", "secretKey")))
 	}
 	if name := i.flag("ledger-ca-secret", ""); name != "" {
-		out = append(out, secret(ctx, reader, namespace, name, i.flag("ledger-ca-key", "ca.crt")))
+		out = append(out, authority(ctx, reader, namespace, name, i.flag("ledger-ca-key", "ca.crt"), time.Now()))
+	}
+	if i.present && strings.Contains(i.flag("ledger", ""), "endpoint=http://") {
+		out = append(out, finding{Check: "TLS of the object store", OK: true, Found: "off: the network can read results",
+			Remedy: "set objectStore.tls.enabled=true of charts/assay, or objectStore.external.secure=true"})
 	}
 	return out
+}
+
+// soonExpired is the remaining validity of an authority at which it should have been renewed: the job of the chart does so 120 days before.
+const soonExpired = 60 * 24 * time.Hour
+
+// authority checks a Secret with the authorities of the object store, and that the last of them is still valid for some time.
+func authority(ctx context.Context, reader client.Reader, namespace, name, key string, now time.Time) finding {
+	f := secret(ctx, reader, namespace, name, key)
+	if !f.OK {
+		return f
+	}
+	var object corev1.Secret
+	if err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &object); err != nil {
+		return f
+	}
+	end, err := certificates.LastEnd(object.Data[key])
+	switch {
+	case err != nil:
+		f.OK, f.Found, f.Remedy = false, fmt.Sprintf("%s holds no certificate: %v", key, err), "give it certificates in PEM form"
+	case !now.Before(end):
+		f.OK, f.Found = false, "expired on "+end.Format(time.DateOnly)
+	case end.Sub(now) < soonExpired:
+		f.Found = "expires on " + end.Format(time.DateOnly)
+	default:
+		f.Found = "valid until " + end.Format(time.DateOnly)
+	}
+	if err == nil && end.Sub(now) < soonExpired {
+		f.Remedy = "renew it; for a certificate that the chart made, look for failed Jobs of the CronJob assay-certificates"
+	}
+	return f
 }
 
 func secret(ctx context.Context, reader client.Reader, namespace, name string, keys ...string) finding {

@@ -139,7 +139,7 @@ func New() *cobra.Command {
 		history.NewHistoryCommand(flags), history.NewChangesCommand(flags), history.NewSiteCommand(flags), bisect.NewBisectCommand(flags),
 		pullrequest.NewPullRequestCommand())
 	add(installation, platform.NewPreflightCommand(flags), platform.NewDoctorCommand(flags), platform.NewRetireCommand(flags),
-		ledgers.NewLedgerCommand(), newVersionCommand())
+		platform.NewRenewCertificateCommand(flags), ledgers.NewLedgerCommand(), newVersionCommand())
 	root.AddCommand(newOptionsCommand(), newReferenceCommand(), ledgers.NewKeepCommand())
 	root.SetUsageTemplate(usageTemplate)
 	forEachCommand(root, func(command *cobra.Command) {
