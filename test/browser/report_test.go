@@ -162,6 +162,11 @@ func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
 			complaints(t, ctx, "nothing is wider than the screen", fmt.Sprintf(`
 				document.documentElement.scrollWidth > %[1]d ? ["the page is " + document.documentElement.scrollWidth + " wide on a screen of %[1]d"] : []`,
 				l.width))
+			if l.width >= 1280 {
+				complaints(t, ctx, "no column of a table is cut off on a desk", `
+					[...document.querySelectorAll(".scroll")].filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 2)
+					  .map(e => e.scrollWidth + " wide in " + e.clientWidth + ": " + JSON.stringify(e.textContent.trim().slice(0, 60)))`)
+			}
 			complaints(t, ctx, "no text is squeezed into a column of syllables", `
 				[...document.querySelectorAll("h1,h2,h3,p,li,td,th,dt,dd,figcaption,summary")].filter(e => !e.querySelector("svg") && e.textContent.trim().length >= 8)
 				  .map(e => { const text = document.createRange(); text.selectNodeContents(e); return [e, text.getBoundingClientRect(), parseFloat(getComputedStyle(e).fontSize)] })

@@ -47,12 +47,25 @@ func Style() string { return style }
 var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 	"style":      func() template.CSS { return template.CSS(style) },       //nolint:gosec // Our own file.
 	"beginning":  func() template.HTML { return template.HTML(Beginning) }, //nolint:gosec // A constant.
+	"cell":       cell,
 	"confidence": summary.Confidence,
 	"describe":   analysis.Describe,
 	"feasible":   summary.Feasible,
 	"term":       linkToTerm,
 	"terms":      func() []term { return terms },
 }).ParseFS(files, "page.html.tmpl"))
+
+// figure matches a figure with its interval.
+var figure = regexp.MustCompile(`^(-?[\d.]+\S*(?: \S+)?) (\[[^\[\]]+\])$`)
+
+// cell is the text of a cell of a table. A figure with its interval breaks between the two and nowhere else, so that wide tables fit.
+func cell(text string) template.HTML {
+	if parts := figure.FindStringSubmatch(text); parts != nil {
+		whole := func(part string) string { return `<span class="whole">` + template.HTMLEscapeString(part) + `</span>` }
+		return template.HTML(whole(parts[1]) + " " + whole(parts[2])) //nolint:gosec // Both parts are escaped.
+	}
+	return template.HTML(template.HTMLEscapeString(text)) //nolint:gosec // It is escaped.
+}
 
 // Render renders the report of an analysis. The plots of single trials need the evidence.
 func Render(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) ([]byte, error) {

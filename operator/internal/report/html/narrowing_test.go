@@ -2,10 +2,12 @@ package html
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
 )
 
 func TestRunning_IntervalOfFirstBlocks(t *testing.T) {
@@ -13,7 +15,7 @@ func TestRunning_IntervalOfFirstBlocks(t *testing.T) {
 	for i := range 20 {
 		ratios = append(ratios, math.Exp(0.1+0.02*float64(1-2*(i%2))))
 	}
-	found := running(ratios, 0, 0.95)
+	found := running(ratios, 0, 0.95, logarithmic)
 	if len(found) != 18 || found[0].blocks != 3 || found[17].blocks != 20 {
 		t.Fatalf("%d intervals, the first of %d blocks", len(found), found[0].blocks)
 	}
@@ -28,13 +30,13 @@ func TestRunning_IntervalOfFirstBlocks(t *testing.T) {
 			t.Errorf("the interval of %d blocks is wider than that of %d", after.blocks, before.blocks)
 		}
 	}
-	if got := running(ratios[:2], 0, 0.95); len(got) != 0 {
+	if got := running(ratios[:2], 0, 0.95, logarithmic); len(got) != 0 {
 		t.Errorf("two blocks have the intervals %+v", got)
 	}
-	if got := running(ratios[:4], 3, 0.95); len(got) != 0 {
+	if got := running(ratios[:4], 3, 0.95, logarithmic); len(got) != 0 {
 		t.Errorf("four blocks with three fitted terms have the intervals %+v", got)
 	}
-	many := running(make1000(), 0, 0.95)
+	many := running(make1000(), 0, 0.95, logarithmic)
 	if len(many) > mostIntervals+1 || many[len(many)-1].blocks != 1000 {
 		t.Errorf("%d intervals, the last of %d blocks", len(many), many[len(many)-1].blocks)
 	}
@@ -61,11 +63,15 @@ func TestPage_IntervalNarrowsFromBlockToBlock(t *testing.T) {
 		drawn bool
 	}{
 		"a ratio of blocks": {of("throughput", "", assayv1alpha1.RatioAtLeast), true},
+		"a level":           {of("throughput", "", assayv1alpha1.AtLeast), true},
 		"a percentile":      {of("latency", "p95", assayv1alpha1.RatioAtMost), false},
 	} {
 		page := c.of.page(t)
 		if drawn := strings.Contains(page, `<div class="narrowing">`) && strings.Contains(page, "blocks so far"); drawn != c.drawn {
 			t.Errorf("%s: drawn %v, want %v", name, drawn, c.drawn)
+		}
+		if says := strings.Contains(page, "there is no interval after each block"); says == c.drawn {
+			t.Errorf("%s: drawn %v, and the page gives a reason: %v", name, c.drawn, says)
 		}
 	}
 }
@@ -84,7 +90,7 @@ func TestWithinSight_WideFirstIntervalsAreLeftOut(t *testing.T) {
 		"none": {nil, 0}, "one": {of(1), 1}, "all are in sight": {of(0.5, 0.3, 0.1), 3}, "the first two are not": {of(9, 2, 0.3, 0.1), 2},
 		"an exact last one": {of(0.1, 0), 1},
 	} {
-		if got := withinSight(c.all); len(got) != c.want {
+		if got := withinSight(c.all, logarithmic); len(got) != c.want {
 			t.Errorf("%s: %d intervals, want %d", name, len(got), c.want)
 		}
 	}
@@ -97,5 +103,19 @@ func TestRulesOf_NoTwoLabelsAtOneLevel(t *testing.T) {
 	}
 	if got := rulesOf(1.05); len(got) != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The last interval of a level is that of the analysis, unless that widened it.
+func TestNarrowing_LastIntervalOfLevelIsThatOfAnalysis(t *testing.T) {
+	s := gated(t, assayv1alpha1.Gate{Name: "g", Metric: "throughput", Op: assayv1alpha1.AtLeast, Bound: "10"}, nil)
+	gate := &s.result.Gates[slices.IndexFunc(s.result.Gates, func(g analysis.GateResult) bool { return g.Gate == "g" })]
+	b := newBuilder(s.exp, s.result, s.evidence)
+	values, terms, on := b.byBlock(gate)
+	found := running(values, terms, gate.Confidence, on)
+	last := found[len(found)-1]
+	near := func(a, b float64) bool { return math.Abs(a/b-1) < 1e-9 }
+	if e := gate.Estimate; !near(last.value, e.Value) || !near(last.low, *e.Low) || !near(last.high, *e.High) {
+		t.Errorf("the last of %d intervals is %+v, the analysis has %g [%g, %g]", len(found), last, e.Value, *e.Low, *e.High)
 	}
 }

@@ -28,7 +28,7 @@ type report struct {
 	Warnings, Notes              []summary.Warning
 	Gates                        []gate
 	AllGates                     *gatesPlot
-	Narrowing                    template.HTML
+	Narrowing                    narrowed
 	Completes, Drawn, Neutral    bool
 	Legend                       []key
 	Curves, Ratios               panels
