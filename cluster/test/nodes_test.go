@@ -170,7 +170,7 @@ func (m *machine) checkShares() {
 	}
 }
 
-// checkTurns starts a pod with a CPU of its own on each of two nodes. With CPUs for both they run side by side, else one after the other.
+// checkTurns starts a pod with an exclusive CPU on each of two nodes. With CPUs for both they run side by side, else one after the other.
 func (m *machine) checkTurns() {
 	m.Helper()
 	manifest := string(m.read("testdata/pinned.yaml"))
@@ -190,7 +190,7 @@ func (m *machine) checkTurns() {
 	} else {
 		first, second := m.pinned("assay-node-1"), m.pinned("assay-node-2")
 		if first == second || strings.ContainsAny(first+second, ",-") {
-			m.Errorf("pods with a CPU of their own run on %s and %s", first, second)
+			m.Errorf("pods with exclusive CPUs run on %s and %s", first, second)
 		}
 	}
 	m.kubectlRun("delete", "pod", "-l", "app=pinned")
@@ -204,7 +204,7 @@ func (m *machine) pinned(node string) string {
 func (m *machine) checkPinned(node, want string) {
 	m.Helper()
 	if got := m.pinned(node); got != want {
-		m.Errorf("the pod with a CPU of its own on %s may run on CPUs %s, want %s", node, got, want)
+		m.Errorf("the pod with an exclusive CPU on %s may run on CPUs %s, want %s", node, got, want)
 	}
 }
 

@@ -28,3 +28,6 @@ e2e-short: ## The end-to-end tests that CI runs: one test for each path through 
 e2e-history: ## A schedule on the embedded cluster finds, confirms and names a slow commit (half an hour).
 	@hack/e2e-history.sh
 
+.PHONY: e2e-nodes
+e2e-nodes: ## Runs on three nodes of the embedded cluster: a lane on each, and a node that is switched off (a quarter of an hour).
+	@hack/e2e-nodes.sh

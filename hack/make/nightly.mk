@@ -1,7 +1,7 @@
 ##@ Nightly (the suites that CI leaves out; each part takes at most an hour and needs the machine for itself)
 
 # Each part is a row of .github/workflows/nightly.yaml.
-NIGHTLY := tests e2e chaos attacks guards release calibration history unsafe browser
+NIGHTLY := tests e2e nodes chaos attacks guards release calibration history unsafe browser
 
 .PHONY: nightly
 nightly: $(NIGHTLY:%=nightly-%) ## All parts, one after the other: nightly-PART runs one of them.
@@ -9,6 +9,7 @@ nightly: $(NIGHTLY:%=nightly-%) ## All parts, one after the other: nightly-PART 
 .PHONY: $(NIGHTLY:%=nightly-%)
 nightly-tests: test-long fuzz test-extend
 nightly-e2e: e2e
+nightly-nodes: e2e-nodes
 nightly-chaos: chaos
 nightly-attacks: attack
 nightly-guards: attack-guards
