@@ -227,6 +227,9 @@ const (
 // byMetric are the metrics of --by.
 var byMetric = map[string]string{WallTime: record.ProcessPrefix + "wallTime", CPUTime: record.ProcessPrefix + "cpuTime"}
 
+// MetricOf returns the metric of a figure that --by can name.
+func MetricOf(by string) string { return byMetric[by] }
+
 // checkBy reports a deciding figure that is unknown, or that something else has fixed.
 func (q *Question) checkBy() error {
 	switch {

@@ -50,6 +50,9 @@ type benchOptions struct {
 	lists, ranges        []string
 	counters             bool
 	scanned              scanned
+	// why asks for the causes of the differences, for which each candidate has whyBudget.
+	why       bool
+	whyBudget time.Duration
 }
 
 func NewBenchCommand() *cobra.Command {
@@ -129,6 +132,9 @@ func NewBenchCommand() *cobra.Command {
 	options.Steps.AddFlags(flags, "")
 	flags.BoolVar(&options.counters, "counters", false,
 		"show page faults, context switches and the counters of the processor that this machine has beside the times; they decide nothing")
+	flags.BoolVar(&options.why, "why", false, "after the judged trials, run further ones under instruments and name the causes of the "+
+		"difference; they change no verdict")
+	flags.DurationVar(&options.whyBudget, "why-budget", 30*time.Second, "with --why: time for each candidate")
 	flags.StringArrayVar(&options.variables, "env", nil,
 		"variable of the environment of all commands, NAME=VALUE, which is recorded; may be repeated")
 	flags.BoolVar(&options.cleanEnv, "clean-env", false, "start commands with PATH, HOME, TMPDIR and --env alone, as runs from a file do "+
@@ -209,6 +215,9 @@ func (o *benchOptions) measure(ctx context.Context, question *bench.Question, fo
 		return fmt.Errorf("%w\n%s", err, log.String())
 	}
 	err = here.PrintAnswer(result, form, o.answers(here, result, took)+o.environment(), stdout)
+	if o.why && err == nil {
+		err = o.explain(ctx, here, result, form, stdout, stderr)
+	}
 	if len(o.require) == 0 {
 		return err
 	}
@@ -245,6 +254,8 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 	switch {
 	case o.blocks < 0:
 		return nil, fmt.Errorf("invalid --blocks %d; use a positive number, or 0 to fill the budget", o.blocks)
+	case o.why && (o.format != string(assayv1alpha1.NoOutput) || len(o.scanned.axes) > 0 || o.whyBudget <= 0):
+		return nil, errors.New("--why explains the time of commands without --format, -L and -P, with a positive --why-budget such as 30s")
 	case o.budget <= 0:
 		return nil, fmt.Errorf("invalid --budget %s; use a positive duration such as 1m", o.budget)
 	}

@@ -19,11 +19,13 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/cli"
+	"assay.dev/assay/operator/internal/cli/runs"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/why/wave"
 )
 
 // The test binary is also the runner of these tests: started under that name it simulates the trials of a block. As assay it is that.
@@ -75,7 +77,9 @@ var systems = map[string]func(point record.Point, arm string) float64{
 	"gate":     func(_ record.Point, arm string) float64 { return map[string]float64{"old": 0.010, "new": 0.008}[arm] },
 	"adaptive": func(_ record.Point, arm string) float64 { return map[string]float64{"old": 0.010, "new": 0.008}[arm] },
 	// A server whose latency doubles half-way to its capacity; 4 ms at 600 and 1500 requests per second.
-	"bench": func(_ record.Point, arm string) float64 { return map[string]float64{"old": 0.010, "new": 0.004}[arm] },
+	"bench": func(_ record.Point, arm string) float64 {
+		return map[string]float64{"old": 0.010, wave.NullArm: 0.010, "new": 0.004}[arm]
+	},
 	// A suite of benchmarks that take 1 ms; that called BenchmarkSlow takes twice as long in the new build.
 	"suite": func(point record.Point, arm string) float64 {
 		if point.Parameters["benchmark"] == "BenchmarkSlow" && arm == "new" {
@@ -122,11 +126,15 @@ func simulateBlock(args []string) error {
 	if err != nil {
 		return err
 	}
-	wave, err := record.ParseWave(raw)
+	planned, err := record.ParseWave(raw)
 	if err != nil {
 		return err
 	}
-	exp, err := ledger.ReadExperiment(context.Background(), mustOpen(filepath.Join(filepath.Dir(*path), "..", "..")))
+	root := filepath.Join(filepath.Dir(*path), "..", "..")
+	if causes := filepath.Dir(root); filepath.Base(causes) == runs.WhyFolder {
+		root = filepath.Dir(causes) // The ledger of a cause wave has no experiment.
+	}
+	exp, err := ledger.ReadExperiment(context.Background(), mustOpen(root))
 	if err != nil {
 		return err
 	}
@@ -156,12 +164,12 @@ func simulateBlock(args []string) error {
 	if exp.Run.Name == "bisect" {
 		// Every wave of a search has fresh blocks, on a machine where a program takes as long as it says.
 		_, _ = seed.Write([]byte(filepath.Base(filepath.Join(filepath.Dir(*path), "..", ".."))))
-		machine.Noise, machine.Seconds = fixture.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001}, secondsOfPrograms(wave)
+		machine.Noise, machine.Seconds = fixture.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001}, secondsOfPrograms(planned)
 	}
 	machine.Seed = seed.Sum64()
-	only := *wave
+	only := *planned
 	only.Blocks = nil
-	for _, b := range wave.Blocks {
+	for _, b := range planned.Blocks {
 		if b.ID == *block {
 			only.Blocks = []record.Block{b}
 		}

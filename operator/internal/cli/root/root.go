@@ -135,7 +135,7 @@ func New() *cobra.Command {
 		runs.NewGetCommand(flags),
 		runs.NewWatchCommand(flags), runs.NewLogsCommand(flags), runs.NewCancelCommand(flags), runs.NewRecordCommand(flags))
 	add(answers, results.NewReportCommand(flags), results.NewResultsCommand(flags), results.NewCompareCommand(flags),
-		results.NewGateCommand(flags), ledgers.NewAnalyzeCommand(),
+		results.NewGateCommand(flags), runs.NewWhyCommand(), ledgers.NewAnalyzeCommand(),
 		history.NewHistoryCommand(flags), history.NewChangesCommand(flags), history.NewSiteCommand(flags), bisect.NewBisectCommand(flags),
 		pullrequest.NewPullRequestCommand())
 	add(installation, platform.NewPreflightCommand(flags), platform.NewDoctorCommand(flags), platform.NewRetireCommand(flags),

@@ -40,6 +40,9 @@ type Executor struct {
 	Steps *steps.Document
 	// Counters makes the runner record the counters of the processor that this machine has.
 	Counters bool
+	// Instrument observes the runner of a block and its trials; nil for none. It calls start on the thread whose children it observes, and
+	// returns a function to call after the runner has exited. Waves that are judged have none.
+	Instrument func(block *record.Block, start func() (pid int, err error)) (stop func() error, err error)
 
 	// sums has the sha256 of the written attempts and plans that of the written plans, by key; programs has that of the executed files, by
 	// path.
@@ -100,7 +103,7 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 	command.Stdout, command.Stderr, command.ExtraFiles = e.Log, io.MultiWriter(e.Log, &said), []*os.File{runners}
 	// The runner ends its trials when it gets a signal. A trial killed from outside of the runner would count as failed.
 	endsByItself(command, e.concludes())
-	err = e.startWithSteps(command)
+	stop, err := e.startObserved(block, command)
 	if closeErr := runners.Close(); err != nil || closeErr != nil {
 		return fmt.Errorf("start %s: %w", e.Runner, errors.Join(err, closeErr))
 	}
@@ -111,7 +114,7 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 	go func() { served <- kept.Serve(context.WithoutCancel(ctx), mine) }()
 	err = command.Wait()
 	// Serving returns once the runner has exited, because that closes its end of the connection.
-	keepErr := <-served
+	keepErr := errors.Join(<-served, stop())
 	maps.Copy(e.sums, kept.Sums)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -123,6 +126,21 @@ func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string,
 		return fmt.Errorf("block %s: %w", block.ID, err)
 	}
 	return nil
+}
+
+// startObserved starts a runner under the instrument. stop ends the observation.
+func (e *Executor) startObserved(block *record.Block, command *exec.Cmd) (stop func() error, err error) {
+	start := func() (int, error) {
+		if err := e.startWithSteps(command); err != nil {
+			return 0, err
+		}
+		return command.Process.Pid, nil
+	}
+	if e.Instrument != nil {
+		return e.Instrument(block, start)
+	}
+	_, err = start()
+	return func() error { return nil }, err
 }
 
 // FindProgram returns the path of a program on this machine. A template has the path in its image. If that does not exist here, a program

@@ -159,3 +159,37 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("got %v, want a message that names the remedy", err)
 	}
 }
+
+func TestRun_InstrumentStartsTheRunnerAndStopsAfterIt(t *testing.T) {
+	var calls []string
+	executor := &Executor{Runner: fakeRunner(t, "true"), Folder: ledgerFolder(t), Name: "here", Log: &bytes.Buffer{}}
+	executor.Instrument = func(block *record.Block, start func() (int, error)) (func() error, error) {
+		pid, err := start()
+		if err != nil || pid <= 0 {
+			t.Errorf("process %d, %v", pid, err)
+		}
+		calls = append(calls, "start "+block.ID)
+		return func() error {
+			calls = append(calls, "stop "+block.ID)
+			if block.ID == "w000-b0001" {
+				return errors.New("the recording was lost")
+			}
+			return nil
+		}, nil
+	}
+	err := executor.Run(context.Background(), twoBlocks(), nil)
+	if err == nil || !strings.Contains(err.Error(), "block w000-b0001: the recording was lost") {
+		t.Errorf("error %v", err)
+	}
+	if want := []string{"start w000-b0000", "stop w000-b0000", "start w000-b0001", "stop w000-b0001"}; !slices.Equal(calls, want) {
+		t.Errorf("calls %q, want %q", calls, want)
+	}
+}
+
+func TestRun_InstrumentThatFailsEndsTheBlock(t *testing.T) {
+	executor := &Executor{Runner: fakeRunner(t, "true"), Folder: ledgerFolder(t), Name: "here", Log: &bytes.Buffer{}}
+	executor.Instrument = func(*record.Block, func() (int, error)) (func() error, error) { return nil, errors.New("no rights") }
+	if err := executor.Run(context.Background(), twoBlocks(), nil); err == nil || !strings.Contains(err.Error(), "no rights") {
+		t.Errorf("error %v", err)
+	}
+}
