@@ -93,7 +93,8 @@ type part struct {
 func (p *part) last() string { return p.path[len(p.path)-1] }
 
 // merged returns the children that both arms ran, and the part of the place itself. A function that only one arm ran was perhaps inlined,
-// renamed or split in the other. It is therefore dissolved: its own cost joins that of its caller, and its callees are matched in its place.
+// renamed or split in the other. It is therefore dissolved: its own cost joins that of its caller, and its callees are matched in
+// its place.
 func (n *node) merged(path []string) (matched []*node, own part) {
 	own = part{path: path, cost: n.self.clone(), members: map[string]arms{n.name: n.self.clone()}}
 	children := n.children

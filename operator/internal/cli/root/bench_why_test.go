@@ -34,8 +34,8 @@ func judgedPlan(t *testing.T, folder string) record.Wave {
 
 func TestBenchWhy_JudgedWavesAreUnchangedAndCausesApart(t *testing.T) {
 	folder := t.TempDir()
-	question := []string{"bench", "/bin/echo old", "/bin/echo new", "--name", "old,new", "--bin-dir", simulated, "--cpus", "1", "--blocks", "6",
-		"--budget", "10m"}
+	question := []string{"bench", "/bin/echo old", "/bin/echo new", "--name", "old,new", "--bin-dir", simulated,
+		"--cpus", "1", "--blocks", "6", "--budget", "10m"}
 	off, always := filepath.Join(folder, "off"), filepath.Join(folder, "always")
 	if _, _, err := assay(t, append(question, "--out", off)...); err != nil {
 		t.Fatal(err)

@@ -34,8 +34,9 @@ func NewWhyCommand() *cobra.Command {
 			"of its ledger. They are computed again from these trials.\n\n" +
 			"Other tools read -o pprof (a profile with the values of both arms and their difference), -o folded (stacks with two columns, in " +
 			"nanoseconds per operation), -o svg (a differential flame graph without scripts) and -o json.",
-		Example: "  assay why assay-ledger/bench-20261201-120000\n  assay why assay-ledger/bench-20261201-120000 --candidate new -o svg > flame.svg",
-		Args:    cobra.ExactArgs(1),
+		Example: "  assay why assay-ledger/bench-20261201-120000\n" +
+			"  assay why assay-ledger/bench-20261201-120000 --candidate new -o svg > flame.svg",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return printWhy(args[0], candidate, form, cmd.OutOrStdout())
 		},

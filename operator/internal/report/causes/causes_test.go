@@ -56,7 +56,8 @@ func TestText_Withheld(t *testing.T) {
 	question := explanation.Question
 	question.Judged = &why.Interval{Value: 9, Low: 8, High: 10}
 	var out strings.Builder
-	if err := Text(&out, why.Explain(question, trials, nil)); err != nil || !strings.HasPrefix(out.String(), "why: The explanation is withheld: ") {
+	err := Text(&out, why.Explain(question, trials, nil))
+	if err != nil || !strings.HasPrefix(out.String(), "why: The explanation is withheld: ") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

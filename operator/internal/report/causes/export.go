@@ -48,7 +48,8 @@ func Stacks(question why.Question, trials []why.Trial) []Stack {
 // flame graphs read them.
 func Folded(out io.Writer, stacks []Stack) error {
 	for _, stack := range stacks {
-		if _, err := fmt.Fprintf(out, "%s %s %s\n", strings.Join(stack.Frames, ";"), nanoseconds(stack.Baseline), nanoseconds(stack.Candidate)); err != nil {
+		costs := nanoseconds(stack.Baseline) + " " + nanoseconds(stack.Candidate)
+		if _, err := fmt.Fprintln(out, strings.Join(stack.Frames, ";"), costs); err != nil {
 			return err
 		}
 	}
@@ -61,7 +62,8 @@ func nanoseconds(seconds float64) string { return quantity.Decimals(math.Round(s
 func Pprof(out io.Writer, question why.Question, stacks []Stack) error {
 	made := &profile.Profile{
 		SampleType: []*profile.ValueType{
-			{Type: question.Baseline, Unit: "nanoseconds"}, {Type: question.Candidate, Unit: "nanoseconds"}, {Type: "difference", Unit: "nanoseconds"},
+			{Type: question.Baseline, Unit: "nanoseconds"}, {Type: question.Candidate, Unit: "nanoseconds"},
+			{Type: "difference", Unit: "nanoseconds"},
 		},
 		DefaultSampleType: "difference",
 		Comments:          []string{string(question.Figure) + " per operation"},

@@ -37,8 +37,8 @@ const (
 	letterWidth                      = 6.6
 )
 
-// Flame writes a static differential flame graph as SVG without scripts. The width of a frame is the mean of its costs in both arms, so that
-// a frame of one arm alone is visible; red frames cost more in the candidate, blue ones less.
+// Flame writes a static differential flame graph as SVG without scripts. The width of a frame is the mean of its costs in both arms, so
+// that a frame of one arm alone is visible; red frames cost more in the candidate, blue ones less.
 func Flame(out io.Writer, question why.Question, stacks []Stack) error {
 	root := &box{name: "whole"}
 	for _, stack := range stacks {

@@ -39,8 +39,8 @@ func attribute(config, period uint64, kernel bool) *unix.PerfEventAttr {
 
 func clockAttribute(kernel bool) *unix.PerfEventAttr {
 	attr := attribute(unix.PERF_COUNT_SW_CPU_CLOCK, SamplePeriod, kernel)
-	attr.Bits |= unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitComm | unix.PerfBitCommExec | unix.PerfBitTask | unix.PerfBitContextSwitch |
-		unix.PerfBitWatermark
+	attr.Bits |= unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitComm | unix.PerfBitCommExec | unix.PerfBitTask |
+		unix.PerfBitContextSwitch | unix.PerfBitWatermark
 	attr.Wakeup = 64 << 10
 	return attr
 }

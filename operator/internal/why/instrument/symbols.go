@@ -44,7 +44,9 @@ type Symbols struct {
 
 // NewSymbols returns the symbols of this machine. Programs are the programs of arms.
 func NewSymbols(programs []string) *Symbols {
-	return &Symbols{programs: programs, files: map[string]*table{}, jitted: map[uint32]*table{}, notes: map[string]bool{}, kernelPath: "/proc/kallsyms"}
+	return &Symbols{
+		programs: programs, files: map[string]*table{}, jitted: map[uint32]*table{}, notes: map[string]bool{}, kernelPath: "/proc/kallsyms",
+	}
 }
 
 // Notes returns the limits that were met, sorted.
@@ -206,7 +208,8 @@ func readProgram(path string) (of *table, err error) {
 // sort orders functions by address, with one name for each.
 func (t *table) sort() {
 	slices.SortStableFunc(t.functions, func(a, b function) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), -cmp.Compare(a.end, b.end), cmp.Compare(len(a.name), len(b.name)), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.start, b.start), -cmp.Compare(a.end, b.end), cmp.Compare(len(a.name), len(b.name)),
+			cmp.Compare(a.name, b.name))
 	})
 	t.functions = slices.CompactFunc(t.functions, func(a, b function) bool { return a.start == b.start })
 }

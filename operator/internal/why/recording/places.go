@@ -155,7 +155,8 @@ var waits = []struct {
 	{why.WaitStorage, regexp.MustCompile(`^(io_schedule|folio_wait|wait_on_page|blk_|submit_bio_wait|jbd2_|ext4_|btrfs_|xfs_|` +
 		`wait_on_buffer|filemap_|file_write_and_wait|writeback)`)},
 	{why.WaitPipe, regexp.MustCompile(`^(anon_)?pipe_(read|write|wait)`)},
-	{why.WaitEvents, regexp.MustCompile(`^(do_epoll_wait|ep_poll|do_sys_poll|do_poll|do_select|core_sys_select|schedule_hrtimeout|do_sigtimedwait)`)},
+	{why.WaitEvents, regexp.MustCompile(`^(do_epoll_wait|ep_poll|do_sys_poll|do_poll|do_select|core_sys_select|` +
+		`schedule_hrtimeout|do_sigtimedwait)`)},
 	{why.WaitSocket, regexp.MustCompile(`^(tcp|udp|unix|inet6?|sk|skb|sock|__skb|vsock|netlink)_`)},
 	{why.WaitChild, regexp.MustCompile(`^(do_wait|kernel_wait4|kernel_waitid|wait_for_vfork)`)},
 	{why.WaitPage, pageFault},

@@ -151,7 +151,9 @@ func mapped(pid uint32, time uint64) []byte {
 
 func TestFold_InstantsBelongToRunningThreadsOrToTheNextWait(t *testing.T) {
 	const kernel, user = contextKernel, contextUser
-	symbols := named{0x1100: "main", 0x1200: "work", 500: "futex_wait", 501: "__x64_sys_futex", 502: "hrtimer_nanosleep", 503: "exc_page_fault"}
+	symbols := named{
+		0x1100: "main", 0x1200: "work", 500: "futex_wait", 501: "__x64_sys_futex", 502: "hrtimer_nanosleep", 503: "exc_page_fault",
+	}
 	raw := []byte(header())
 	for _, record := range [][]byte{
 		fork(20, 10, 20, 1000), switched(20, 20, 2000, 0), mapped(20, 2000),

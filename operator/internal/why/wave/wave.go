@@ -118,7 +118,9 @@ func (o *Observed) Trials(figure why.Figure) (out []why.Trial) {
 		if attempt.Block != o.ID || !used(attempt) {
 			continue
 		}
-		trial := why.Trial{Block: o.Round, Arm: attempt.Arm, Instrument: o.Instrument, Elapsed: attempt.DurationSeconds, Counts: map[string]float64{}}
+		trial := why.Trial{
+			Block: o.Round, Arm: attempt.Arm, Instrument: o.Instrument, Elapsed: attempt.DurationSeconds, Counts: map[string]float64{},
+		}
 		usage := attempt.Resources
 		for name, value := range map[string]*float64{
 			why.MinorFaults: number(usage.MinorFaults), why.MajorFaults: number(usage.MajorFaults),

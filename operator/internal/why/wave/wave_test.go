@@ -72,7 +72,9 @@ func attempt(slot int, outcome record.Outcome) record.Attempt {
 }
 
 func TestTrials_FirstTrialOfAVisitAndFailuresAreNotUsed(t *testing.T) {
-	attempts := []record.Attempt{attempt(0, record.Succeeded), attempt(1, record.Succeeded), attempt(2, record.Failed), attempt(3, record.Succeeded)}
+	attempts := []record.Attempt{
+		attempt(0, record.Succeeded), attempt(1, record.Succeeded), attempt(2, record.Failed), attempt(3, record.Succeeded),
+	}
 	of := Observed{Block: Block{ID: "b", Round: 4, Instrument: "usage"}, Attempts: attempts}
 	got := of.Trials(why.WallTime)
 	want := []why.Trial{{
