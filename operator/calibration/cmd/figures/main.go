@@ -124,9 +124,22 @@ func (o *options) put(file string, rows []figures.Measured) error {
 	if err != nil {
 		return err
 	}
-	document, err := figures.Publish(string(raw), strings.TrimSuffix(filepath.Base(file), ".yaml"), rows)
+	name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+	document, err := figures.Publish(string(raw), name, rows)
 	if err != nil {
 		return fmt.Errorf("--publish %s: %w", o.publish, err)
+	}
+	data, err := figures.Data(document, name)
+	if err != nil {
+		return fmt.Errorf("--publish %s: %w", o.publish, err)
+	}
+	// The data come first, because make generate makes the table of the document from them.
+	stored := filepath.Join(filepath.Dir(file), figures.Published, name+".csv")
+	if err := os.MkdirAll(filepath.Dir(stored), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(stored, data, 0o644); err != nil {
+		return err
 	}
 	return os.WriteFile(o.publish, []byte(document), 0o644)
 }

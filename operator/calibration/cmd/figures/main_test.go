@@ -172,4 +172,8 @@ func TestFigures_PublishedAfterEachRun(t *testing.T) {
 	if got := strings.Count(string(raw), "| `scan.q"); got != 4 {
 		t.Errorf("%d figures of the run that ended are in the document, want 4:\n%s", got, raw)
 	}
+	data, _ := os.ReadFile(filepath.Join(folder, "published", "scan.csv"))
+	if got := strings.Count(string(data), "\nscan.q"); got != 4 {
+		t.Errorf("%d figures of the run that ended are in the data, want 4:\n%s", got, data)
+	}
 }

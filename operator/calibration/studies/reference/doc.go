@@ -14,7 +14,7 @@
 //	run/counters: NAME, ROW             the median of a counter of the run's trials, from the archive of its ledger
 //	run.yaml: FIELD                     a setting of a run: the values of a field, or the bound of a gate
 //	claims: ID                          a place of the study's document, quoted in document/claims.yaml
-//	figures: NAME, MACHINE              a row of the page's table of figures
+//	figures: NAME, MACHINE              a row of the page's table of figures, which workflows/figures/published has as data
 //	code: NAME                          a constant of the workload's crate, such as 3 for REPLICAS; keys::toy::BYTES if there are several
 //	flags: NAME                         the default, limits and choices of a flag in the page's table of parameters
 //	rms24-batching/run: …               from the page of a workload, the run of a study

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"assay.dev/assay/operator/calibration/figures"
 )
 
 // link is a reference link in a text: its bounds, its text and its label.
@@ -74,6 +77,12 @@ func (l *Library) Render(page Page) (string, error) {
 			return "", err
 		}
 		text = runsPlace.ReplaceAllLiteralString(text, table)
+	}
+	text, err := figures.Render(text, func(name string) ([]byte, error) {
+		return os.ReadFile(filepath.Join(l.root, "workflows", "figures", figures.Published, name+".csv"))
+	})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", page.Path, err)
 	}
 	var problems []error
 	text = parametersPlace.ReplaceAllStringFunc(text, func(place string) string {
