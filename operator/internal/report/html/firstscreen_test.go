@@ -75,7 +75,7 @@ func TestPage_NotesAndWarningsLookDifferent(t *testing.T) {
 	}
 }
 
-// The interval of a share of completed trials may cross its bound although the gate is Go, so the page says what it is an interval of.
+// The interval of a share of completed trials may cross its bound although the gate is Go, so the page explains that interval.
 func TestPage_CompletionExplainsItsInterval(t *testing.T) {
 	s := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "completes", Op: assayv1alpha1.Completes, Bound: "0.9"}}

@@ -119,7 +119,7 @@ func (b *builder) meansOfBlocks(gate *analysis.GateResult, counts func(*record.A
 	return values
 }
 
-// followsItself returns whether a trial follows one of its own arm, point and build in its block. If all arms of a run do, their other
+// followsItself returns whether a trial follows one of the same arm, point and build in its block. If all arms of a run do, their other
 // trials do not count.
 func (b *builder) followsItself() func(*record.Attempt) bool {
 	type place struct {
