@@ -100,6 +100,14 @@ test-github: ## Attacks on benchmarks on request of a comment, and their figure;
 	@cd operator && $(GO_TEST) -timeout 60m $(SHORT) ./test/pullrequests -args -figures=$(CURDIR)/out/pr.json >&2
 	@cat out/pr.json
 
+.PHONY: test-upgrade
+test-upgrade: bin/cluster ## Objects and ledgers of the previous release under the definitions of this one, and back, and their figure.
+	@mkdir -p out; commit=$$(cat operator/test/upgrade/previous); \
+	  git cat-file -e $$commit 2>/dev/null || git fetch --quiet --depth=1 origin $$commit
+	@cd operator && KUBEBUILDER_ASSETS=$$(../bin/cluster build --print-dir etcd kube-apiserver) \
+	  $(GO_TEST) ./test/upgrade -args -figures=$(CURDIR)/out/upgrade.json >&2
+	@cat out/upgrade.json
+
 .PHONY: test-extend
 test-extend: ## Apply each patch of test/extend to a copy of the tree, regenerate, build and test it.
 	@cd test/extend && $(GO_TEST) -timeout 60m ./...

@@ -7,7 +7,7 @@ NIGHTLY := tests e2e nodes chaos attacks guards release calibration history unsa
 nightly: $(NIGHTLY:%=nightly-%) ## All parts, one after the other: nightly-PART runs one of them.
 
 .PHONY: $(NIGHTLY:%=nightly-%)
-nightly-tests: test-long fuzz test-extend
+nightly-tests: test-long fuzz test-extend test-upgrade
 nightly-e2e: e2e
 nightly-nodes: e2e-nodes
 nightly-chaos: chaos

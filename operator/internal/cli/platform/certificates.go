@@ -101,8 +101,8 @@ func NewRenewCertificateCommand(flags *genericclioptions.ConfigFlags) *cobra.Com
 	return command
 }
 
-// run does the step that is due at a time. Clients get an authority before the Secret of the server has its certificate, so that a call that
-// ends between two writes leaves clients with an authority more than they need.
+// run does the step that is due at a time. Clients get an authority before the Secret of the server has its certificate, so that a call
+// that ends between two writes leaves clients with an authority more than they need.
 func (r *renewal) run(ctx context.Context, now time.Time) (renewed, error) {
 	out := renewed{Secret: r.system + "/" + r.secret}
 	var secret corev1.Secret
@@ -157,8 +157,8 @@ func (r *renewal) publish(ctx context.Context, trusted []byte) (missing []string
 	return missing, errors.Join(errs...)
 }
 
-// restart gives the pod template of the Deployment the digest of its certificate, so that its pods are replaced one by one. Without a digest
-// it does nothing, because the pods have the certificate of the installation.
+// restart gives the pod template of the Deployment the digest of its certificate, so that its pods are replaced one by one. Without a
+// digest it does nothing, because the pods have the certificate of the installation.
 func (r *renewal) restart(ctx context.Context, digest string) error {
 	if r.deployment == "" || digest == "" {
 		return nil
@@ -179,8 +179,8 @@ func (r *renewal) restart(ctx context.Context, digest string) error {
 	return nil
 }
 
-// writeSecret replaces the data of a Secret if it differs. Empty values are left out. It applies the whole object as the manager that applied
-// it before, which is Helm: as a field of another manager the certificate would conflict with a rollback.
+// writeSecret replaces the data of a Secret if it differs. Empty values are left out. It applies the whole object as the manager that
+// applied it before, which is Helm: as a field of another manager the certificate would conflict with a rollback.
 func writeSecret(ctx context.Context, c client.Client, secret *corev1.Secret, data map[string][]byte) error {
 	maps.DeleteFunc(data, func(_ string, value []byte) bool { return len(value) == 0 })
 	if maps.EqualFunc(secret.Data, data, func(a, b []byte) bool { return string(a) == string(b) }) {
@@ -188,7 +188,8 @@ func writeSecret(ctx context.Context, c client.Client, secret *corev1.Secret, da
 	}
 	manager := client.FieldOwner("assay-certificates")
 	for _, entry := range secret.ManagedFields {
-		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.String(), `"f:data"`) {
+		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&
+			strings.Contains(entry.FieldsV1.String(), `"f:data"`) {
 			manager = client.FieldOwner(entry.Manager)
 		}
 	}

@@ -104,8 +104,8 @@ func TestRenewal_AuthorityReachesNamespacesBeforeItsCertificateIsServed(t *testi
 	}
 }
 
-// A real MinIO serves a renewed certificate without a restart, from files as a kubelet writes them, and a client that trusts the authorities
-// of a week ago accepts it.
+// A real MinIO serves a renewed certificate without a restart, from files as a kubelet writes them, and a client that trusts the
+// authorities of a week ago accepts it.
 func TestRenewal_StoreServesTheRenewedCertificate(t *testing.T) {
 	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "minio")
 	if _, err := os.Stat(binary); err != nil {
@@ -218,7 +218,8 @@ func TestDoctor_ReportsTheEndOfAnAuthority(t *testing.T) {
 			if tc.damage != "" {
 				secret.Data["ca.crt"] = []byte(tc.damage)
 			}
-			f := authority(t.Context(), clitest.Client(t, interceptor.Funcs{}, func() *corev1.Secret { secret.ResourceVersion = ""; return &secret }()), "team-a", r.trust, "ca.crt", tc.at)
+			secret.ResourceVersion = ""
+			f := authority(t.Context(), clitest.Client(t, interceptor.Funcs{}, &secret), "team-a", r.trust, "ca.crt", tc.at)
 			if f.OK != tc.ok || !strings.Contains(f.Found, tc.found) || (f.Remedy != "") != tc.remedy {
 				t.Errorf("%+v", f)
 			}
