@@ -90,6 +90,12 @@ calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a ta
 	@bin/calibrate killed
 	@bin/calibrate broken
 
+.PHONY: calibrate-why
+calibrate-why: build ## How often assay bench --why names the right cause of known differences, and a cause of none (minutes).
+	@rm -rf out/why && mkdir -p out/why/bin && cp bin/assay bin/assay-runner out/why/bin/
+	@cd operator && $(GO_BUILD) -o ../out/why/bin/ ./calibration/cmd/calibratewhy ./calibration/cmd/calibratewhy/known
+	@out/why/bin/calibratewhy -bin out/why/bin -out out/why/ledgers
+
 .PHONY: calibrate-history
 calibrate-history: build-calibration ## Error rates of histories on simulated years, into docs/history.md (half an hour); OTAVA=python.
 	@bin/calibrate history --years 300 --bisections 200 --otava "$(OTAVA)" --update docs/history.md
