@@ -334,7 +334,7 @@ func TestInstall_ChangeOfTLSIsRejectedWhereItLoses(t *testing.T) {
 	run.SetName("scan")
 	run.Object["spec"] = map[string]any{
 		"templateRef": map[string]any{"name": "pir-scan"},
-		"arms": []any{map[string]any{"name": "a", "baseline": true}, map[string]any{"name": "b"}},
+		"arms":        []any{map[string]any{"name": "a", "baseline": true}, map[string]any{"name": "b"}},
 	}
 	if err := c.Create(t.Context(), run); err != nil {
 		t.Fatal(err)
