@@ -7,23 +7,22 @@ import (
 
 // Classes begin the stack of every cost. They exclude each other, and together they are the whole time of a trial.
 const (
-	UserCode      = "user code"
-	PageFault     = "page fault"
-	Interrupt     = "interrupt"
-	KernelCode    = "kernel code"
-	WaitTimer     = "waiting for a timer"
-	WaitLock      = "waiting for a lock"
-	WaitPipe      = "waiting for a pipe"
-	WaitSocket    = "waiting for a socket"
-	WaitEvents    = "waiting for events"
-	WaitStorage   = "waiting for storage"
-	WaitChild     = "waiting for a child process"
-	WaitPage      = "waiting for a page"
-	WaitCPU       = "waiting for a CPU"
-	WaitOther     = "waiting"
-	CallEntry     = "system call entry and exit"
-	callPrefix    = "system call "
-	waitingPrefix = "waiting"
+	UserCode    = "user code"
+	PageFault   = "page fault"
+	Interrupt   = "interrupt"
+	KernelCode  = "kernel code"
+	WaitTimer   = "waiting for a timer"
+	WaitLock    = "waiting for a lock"
+	WaitPipe    = "waiting for a pipe"
+	WaitSocket  = "waiting for a socket"
+	WaitEvents  = "waiting for events"
+	WaitStorage = "waiting for storage"
+	WaitChild   = "waiting for a child process"
+	WaitPage    = "waiting for a page"
+	WaitCPU     = "waiting for a CPU"
+	WaitOther   = "waiting"
+	CallEntry   = "system call entry and exit"
+	callPrefix  = "system call "
 )
 
 // SystemCall returns the class of the CPU time in a system call.
@@ -88,6 +87,3 @@ func kindOf(class, function string) Kind {
 	}
 	return MoreComputation
 }
-
-// IsWait reports whether a class is time without a CPU.
-func IsWait(class string) bool { return strings.HasPrefix(class, waitingPrefix) }

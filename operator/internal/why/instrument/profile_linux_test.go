@@ -89,7 +89,7 @@ func TestProfiler_TimeOfATrial(t *testing.T) {
 		switch {
 		case cost.Stack[0] == why.UserCode && strings.Contains(strings.Join(cost.Stack, ";")+";", ".spend;"):
 			spent += cost.Seconds
-		case why.IsWait(cost.Stack[0]) && cost.Stack[0] != why.WaitCPU:
+		case strings.HasPrefix(cost.Stack[0], "waiting") && cost.Stack[0] != why.WaitCPU:
 			slept += cost.Seconds
 		}
 	}
