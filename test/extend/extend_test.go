@@ -57,7 +57,7 @@ func TestForbidden_GeneratedFilesAndExistingFixtures(t *testing.T) {
 	}
 }
 
-// TestPatch_BuildsAndPassesTests applies each patch to its own copy of the tree, regenerates the types, and runs the tests of what changed.
+// TestPatch_BuildsAndPassesTests applies each patch to its own copy of the tree, regenerates the types, and runs the tests.
 func TestPatch_BuildsAndPassesTests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the operator and the runner for each patch")
@@ -73,7 +73,7 @@ func TestPatch_BuildsAndPassesTests(t *testing.T) {
 				run(t, tree, "sh", "-c", "cd operator && ../hack/tool.sh controller-gen "+arguments)
 			}
 			run(t, tree, operator("build", "./...")...)
-			// Two outputs of the program are kept in the tree, and change with what it can show.
+			// Two outputs of the program are kept in the tree, and change with the concepts that it shows.
 			run(t, tree, operator("test", "./internal/metrics", "./internal/report/html", "-run", "GoldenFile|ReportInDocs", "-update")...)
 			run(t, tree, operator("test", "-short", "./api/...", "./config/...", "./internal/...")...)
 			if len(tests) > 0 {

@@ -29,7 +29,7 @@ func TestNode_FollowsFromItsIndex(t *testing.T) {
 	}
 }
 
-// Whatever the names of two clusters are, nothing that one of their nodes owns is another one's.
+// No node owns anything that a node of another cluster owns, for any names of the clusters.
 func TestNode_SharesNothing(t *testing.T) {
 	seen := map[string]string{}
 	own := func(owner, kind, name string) {

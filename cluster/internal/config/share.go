@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Machine is what the nodes of a cluster share.
+// Machine has the resources that the nodes of a cluster share.
 type Machine struct {
 	// CPUs are the numbers of its CPUs, in ascending order.
 	CPUs []int

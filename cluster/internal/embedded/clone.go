@@ -80,7 +80,7 @@ func (u *upRun) copyAtRest(ctx context.Context, from config.Node, source, target
 	return nil
 }
 
-// forgetContainers removes the other node's containers from a copied database. containerd then collects what they used, and the images
+// forgetContainers removes the other node's containers from a copied database. containerd then collects their snapshots, and the images
 // stay.
 func forgetContainers(file string) error {
 	db, err := bolt.Open(file, 0o644, &bolt.Options{Timeout: 10 * time.Second})

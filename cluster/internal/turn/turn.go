@@ -84,7 +84,7 @@ func run(getenv func(string) string, in io.Reader, now time.Time) ([]byte, error
 	return nil, fmt.Errorf("invalid CNI_COMMAND %q: ADD, DEL, CHECK and VERSION are known", command)
 }
 
-// mayPin reports whether kubelet may give a pod CPUs of its own. It may those of class Guaranteed, whose group is in none of the folders of
+// mayPin reports whether kubelet may give a pod exclusive CPUs. It may those of class Guaranteed, whose group is in none of the folders of
 // the other classes.
 func mayPin(pods []string, uid string) (bool, error) {
 	if uid == "" || filepath.Base(uid) != uid {

@@ -47,7 +47,7 @@ func TestTurn_OneNodeAtATime(t *testing.T) {
 	}{
 		{0, "ADD", "a", "first", guaranteed, ""},
 		{0, "ADD", "a", "second", guaranteed, ""}, // Pods of one node have different CPUs.
-		{0, "ADD", "b", "third", burstable, ""},   // It has no CPU of its own.
+		{0, "ADD", "b", "third", burstable, ""},   // It has no exclusive CPU.
 		{1, "ADD", "b", "fourth", guaranteed, "lab/"},
 		{2, "DEL", "a", "first", guaranteed, ""},
 		{3, "ADD", "b", "fourth", guaranteed, "lab/second"},

@@ -311,7 +311,7 @@ func (s *search) takes(of part) bool {
 	if len(of.members) == 0 {
 		flat = s.flatTotal[at]
 	}
-	// The same function has lost elsewhere what it has gained here: its caller was renamed, or the call moved.
+	// The same function has lost elsewhere the cost that it has gained here: its caller was renamed, or the call moved.
 	if total := mean(flat); total*size <= 0 || math.Abs(total) < math.Abs(size)/2 {
 		s.moved[at] = append(s.moved[at], of)
 	} else {

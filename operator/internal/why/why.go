@@ -41,7 +41,7 @@ type Trial struct {
 	Counts map[string]float64 `json:"counts,omitempty"`
 }
 
-// Question states what is explained and how certain the answer must be.
+// Question states the subject of an explanation and the certainty that the answer must have.
 type Question struct {
 	Figure Figure `json:"figure"`
 	// Baseline, Candidate and Null are names of arms; Null is the second copy of the baseline.

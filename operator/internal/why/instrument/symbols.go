@@ -68,7 +68,7 @@ type function struct {
 
 type segment struct{ offset, size, address uint64 }
 
-// find returns the name of the function at an address; empty if there is none.
+// find returns the name of the function at an address; empty if it is unknown.
 func (t *table) find(address uint64) string {
 	i, found := slices.BinarySearchFunc(t.functions, address, func(f function, at uint64) int { return cmp.Compare(f.start, at) })
 	if !found {

@@ -1,5 +1,5 @@
 // Package wave lays out the waves of trials that explain a difference, and assembles their observations. It is pure. These waves are no
-// part of the run's design: they have a ledger of their own, with the same arms and a second copy of the baseline, and are never judged.
+// part of the run's design: they have a separate ledger, with the same arms and a second copy of the baseline, and are never judged.
 package wave
 
 import (
@@ -92,7 +92,7 @@ func Windows(attempts []record.Attempt, block string) (out []recording.Window) {
 	return out
 }
 
-// used reports whether a trial succeeded and followed a trial of its own arm.
+// used reports whether a trial succeeded and followed a trial of the same arm.
 func used(attempt *record.Attempt) bool {
 	return attempt.Outcome == record.Succeeded && !attempt.Warmup && attempt.Slot%TrialsPerVisit != 0
 }
