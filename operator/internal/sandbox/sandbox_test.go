@@ -12,13 +12,13 @@ import (
 
 func TestCommand_OnlyNamedFoldersAndVariablesAreGiven(t *testing.T) {
 	box := Sandbox{
-		Writable: []string{"/work/out"}, Readable: []string{"/work/in"}, Folder: "/work/out", Environment: []string{"A=b=c", "EMPTY="},
+		Writable: []string{"/srv/out"}, Readable: []string{"/srv/in"}, Folder: "/srv/out", Environment: []string{"A=b=c", "EMPTY="},
 	}
 	words := box.Command()
 	text := strings.Join(words, " ")
 	for _, want := range []string{
-		"--unshare-all", "--die-with-parent", "--cap-drop ALL", "--clearenv", "--bind /work/out /work/out", "--ro-bind /work/in /work/in",
-		"--setenv A b=c", "--setenv EMPTY ", "--chdir /work/out",
+		"--unshare-all", "--die-with-parent", "--cap-drop ALL", "--clearenv", "--bind /srv/out /srv/out", "--ro-bind /srv/in /srv/in",
+		"--setenv A b=c", "--setenv EMPTY ", "--chdir /srv/out",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
@@ -32,7 +32,7 @@ func TestCommand_OnlyNamedFoldersAndVariablesAreGiven(t *testing.T) {
 	writable := 0
 	for i, word := range words {
 		if word == "--bind" {
-			if writable++; words[i+1] != "/work/out" {
+			if writable++; words[i+1] != "/srv/out" {
 				t.Errorf("%s is writable", words[i+1])
 			}
 		}

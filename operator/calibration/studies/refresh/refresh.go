@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Run is a run of a study and what is known of its published result.
+// Run is a run of a study with the state of its published result.
 type Run struct {
 	// File is the run's file, below the root of the checkout.
 	File string

@@ -85,7 +85,7 @@ func TestRefresh_WithinItsBudget(t *testing.T) {
 			runs: []Run{stale("b", day.AddDate(0, 0, 1), minute), stale("a", day, minute)},
 			want: []string{"measure a", "publish a", "measure b", "publish b"}, sum: Summary{Published: 2},
 		},
-		"skips what is current": {
+		"skips current results": {
 			runs: []Run{{File: "a", Published: true}}, sum: Summary{Current: 1},
 		},
 		"finishes a run that takes longer than expected, and begins no other": {
