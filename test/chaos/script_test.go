@@ -36,6 +36,8 @@ func script(t *testing.T, environment []string, tests string, arguments ...strin
 	for _, name := range []string{"path/make", "path/helm", "test/e2e/x", "test/chaos/x"} {
 		write(name, says)
 	}
+	// The cluster has no installation yet.
+	write("path/kubectl", "#!/bin/sh\necho \"kubectl $*\" >&2\n")
 	write("path/go", says+"case \"$*\" in *TestAttacks*) "+tests+";; esac\n")
 	write("bin/cluster", "#!/bin/sh\necho \"cluster $*\" >&2\ncase $1 in choose) echo embedded;; build) echo /path;; *) echo \"cluster "+
 		"$*\";; esac\n")
